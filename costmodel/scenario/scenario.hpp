@@ -24,6 +24,15 @@ namespace costmodel {
 // tests/planner/accuracy/validation_test.cpp holds it to them.
 inline constexpr double usual_memory_margin = 0.06;
 
+// What the ranking has a row for: a family, all plans of one (t, p, d, c, e), which shows its best
+// member; or a plan.
+enum class RankingRows { families, plans };
+inline constexpr std::array<std::string_view, 2> ranking_rows_names{"families", "plans"};
+
+// A plan that is not so much faster is not worth more features. Errors of published runs of one
+// scenario differ by several times as much between two plans (ErrorBand::pair_spread).
+inline constexpr double usual_simpler_within = 0.01;
+
 // Limits of the search of `plan`: each key is the largest value tried, or the list of values. A
 // missing key sets no limit beyond the rules.
 struct SearchLimits {
@@ -37,9 +46,12 @@ struct SearchLimits {
   std::vector<Recomputation> recompute;  // empty: all
   std::vector<ScheduleKind> schedules;   // empty: 1f1b, interleaved, and zero-bubble where the
                                          // stack offers it
-  int top = 5;                           // plans reported
-  double memory_margin = usual_memory_margin;  // fraction of device memory that plans leave
-                                               // free; `validate` never uses it
+  int top = 5;                           // rows of the ranking
+  RankingRows rows = RankingRows::families;
+  double simpler_within = usual_simpler_within;  // the simplest of the plans that are slower than
+                                                 // the fastest by no more of its time is chosen
+  double memory_margin = usual_memory_margin;    // fraction of device memory that plans leave
+                                                 // free; `validate` never uses it
 };
 
 struct Scenario {

@@ -61,7 +61,13 @@ const Keys<L>& search_rows() {
       key::whole<L>("max_vpp", &L::max_vpp, any_size,
                     "most virtual stages of a pipeline rank; absent: 128"),
       key::whole<L>("max_micro_batch", &L::max_micro_batch, any_size, "largest micro-batch"),
-      key::whole<L>("top", &L::top, {1, 1000}, "plans reported; absent: 5"),
+      key::whole<L>("top", &L::top, {1, 1000}, "rows of the ranking; absent: 5"),
+      key::word<L>("rows", &L::rows, ranking_rows_names,
+                   "what a row is of: the plans of one (t, p, d, c, e), or a plan; absent: "
+                   "families"),
+      key::number<L>("simpler_within", &L::simpler_within, 0, 0.5,
+                     "the simplest plan is chosen of those slower than the fastest by no more "
+                     "than this share of its time; absent: 0.01"),
       key::number<L>("memory_margin", &L::memory_margin, 0, 0.9,
                      "fraction of device memory that plans leave free; absent: 0.06"),
       values(

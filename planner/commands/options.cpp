@@ -146,7 +146,7 @@ const std::vector<FlagRow> flag_rows{
       .help = "write the report as a page of HTML too, whatever the format",
       .only_for = "plan evaluate explain sweep compare simulate"},
      &Options::page},
-    {{.name = "top", .value = "N", .help = "how many plans to report", .only_for = "plan"},
+    {{.name = "top", .value = "N", .help = "how many rows the ranking has", .only_for = "plan"},
      [](Options& options, const std::string& text) {
        options.top = read_number("top", "plans", text);
      }},
@@ -195,6 +195,11 @@ const std::vector<FlagRow> flag_rows{
      &Options::fail_fast},
     {{.name = "force", .help = "do again what is done and unchanged", .only_for = "batch"},
      &Options::force},
+    {{.name = "all",
+      .help = "also the next best members of each row's family, as many as the ranking has rows "
+              "(text, json, csv, md, html)",
+      .only_for = "plan"},
+     &Options::all},
     {{.name = "front",
       .help = "also the fastest plans that need less memory, fewer devices or less money "
               "(text, json, md, html)",
@@ -430,11 +435,12 @@ void check_comparison(const CommandLine& line, const Options& options) {
 
 // Checks the options that add a part to the report.
 void check_parts(const CommandLine& line, const Options& options) {
-  for (const char* flag : {"front", "sensitivity", "upgrades"}) {
+  for (const std::string_view flag : {"all", "front", "sensitivity", "upgrades"}) {
     if (!line.has(flag)) continue;
-    if (options.format == Format::yaml || options.format == Format::csv) {
+    const bool table = flag == "all";
+    if (options.format == Format::yaml || (options.format == Format::csv && !table)) {
       usage(fmt::format("--{} does not go with --format {}", flag, line.word("format")),
-            "allowed: text, json, md, html");
+            table ? "allowed: text, json, csv, md, html" : "allowed: text, json, md, html");
     }
     if (options.strategy == "meshes") {
       usage(fmt::format("--{} does not go with --strategy meshes", flag), "leave one of them out");

@@ -44,6 +44,7 @@ struct Options {
   int top = 0;                // 0: the scenario's
   RunLimits limits;           // --deadline, --budget
   bool reproducible = false;  // no wall-clock time in the report
+  bool all = false;           // the members of each family of the ranking too
   bool front = false;         // the fronts of memory, devices and cost too
   bool sensitivity = false, upgrades = false;
   std::string strategy;         // empty: the usual one

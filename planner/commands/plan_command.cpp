@@ -97,13 +97,16 @@ CommandResult answered(const Session& session, const Scenario& s, const Strategi
   switch (session.options.format) {
     case Format::json: result.text = json(); break;
     case Format::yaml: result.text = scenario_yaml(session, best); break;
-    case Format::csv: result.text = to_csv(ranking_rows(found.plans)); break;
+    case Format::csv:
+      result.text = to_csv(ranking_rows(found.plans, all.fastest, extras.members));
+      break;
     case Format::html: break;
     case Format::text:
     case Format::svg:
     case Format::md:
-      result.text = search_report(all, steps, s, seconds, session.style, extras.front) +
-                    extras_report(extras, s, session.style);
+      result.text =
+          search_report(all, steps, s, seconds, session.style, extras.front, extras.members) +
+          extras_report(extras, s, session.style);
   }
   return result;
 }
@@ -203,7 +206,8 @@ CommandResult plan_devices(const Session& session) {
 void require_alike(const Options& options, const Scenario& s) {
   if (stages_alike(s)) return;
   for (const auto& [asked, flag] :
-       {std::pair(options.front, "--front"), std::pair(options.sensitivity, "--sensitivity"),
+       {std::pair(options.all, "--all"), std::pair(options.front, "--front"),
+        std::pair(options.sensitivity, "--sensitivity"),
         std::pair(options.upgrades, "--upgrades")}) {
     if (!asked) continue;
     throw ConfigError(

@@ -58,6 +58,7 @@ PlanExtras extras_of(const Session& session, const Scenario& s, const Strategies
   const std::vector<Estimate>& plans = all.found.plans;
   if (plans.empty()) return extras;
   const SearchMethod method = method_of(options);
+  if (options.all) extras.members = family_members(s, plans, method, stopped);
   if (options.front) {
     extras.front = memory_front(s, plans.front(), method, stopped);
     extras.devices = device_front(s, extras.front, method, stopped);
@@ -84,6 +85,7 @@ PlanExtras extras_of(const Session& session, const Scenario& s, const Estimate& 
 std::string with_extras(const std::string& report_json, const PlanExtras& extras,
                         const Scenario& s) {
   std::string json = report_json;
+  if (!extras.members.empty()) json = with_members(json, extras.members);
   if (extras.devices) json = with_device_front(json, *extras.devices, s);
   if (extras.sensitivity) json = with_sensitivity(json, *extras.sensitivity);
   if (extras.upgrades) json = with_upgrades(json, *extras.upgrades, s);

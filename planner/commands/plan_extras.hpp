@@ -1,5 +1,5 @@
-// What plan and evaluate add to their report where a flag asks for it, --front, --sensitivity,
-// --upgrades, and where no even plan is possible: the sizes that would help.
+// What plan and evaluate add to their report where a flag asks for it, --all, --front,
+// --sensitivity, --upgrades, and where no even plan is possible: the sizes that would help.
 #pragma once
 
 #include <functional>
@@ -11,11 +11,13 @@
 #include "planner/diagnosis/sensitivity.hpp"
 #include "planner/diagnosis/upgrades.hpp"
 #include "planner/search/device_front.hpp"
+#include "planner/search/family_members.hpp"
 #include "planner/search/strategy.hpp"
 
 namespace planner {
 
 struct PlanExtras {
+  FamilyMembers members;                   // --all: of each row of the ranking
   std::vector<costmodel::Estimate> front;  // --front: by memory
   std::optional<DeviceFront> devices;      // --front: by devices and cost
   std::optional<Sensitivity> sensitivity;

@@ -32,7 +32,7 @@ std::optional<Sized> quickest(const Scenario& s, const std::set<std::int64_t>& s
     Scenario changed = s;
     resize(changed, size);
     changed.search.top = 1;
-    auto found = fastest_plan(changed, {.reach = Reach::even}, stopped);
+    auto found = chosen_plan(changed, {.reach = Reach::even}, stopped);
     if (found && (!quickest || found->tokens_per_s > quickest->best.tokens_per_s))
       quickest = Sized{size, std::move(*found)};
   }

@@ -89,7 +89,7 @@ std::optional<BestPlan> best_plan(const Scenario& scenario, const Estimate& now,
   if (!stages_alike(scenario)) return {};
   Scenario s = scenario;
   s.plan = {};
-  const auto best = fastest_plan(s, {.threads = threads}, stopped);
+  const auto best = chosen_plan(s, {.threads = threads}, stopped);
   if (!best) return {};
   BestPlan b{*best, compared(now.iteration, best->iteration, s.training.error_band.pair_spread)};
   b.change.change = to_string(best->plan);

@@ -11,6 +11,7 @@
 #include "costmodel/base/unit_text.hpp"
 #include "costmodel/estimate/evaluator.hpp"
 #include "costmodel/plan/mesh.hpp"
+#include "costmodel/plan/plan_keys.hpp"
 #include "costmodel/plan/plan_text.hpp"
 #include "planner/search/grid_search.hpp"
 #include "planner/search/search_space.hpp"
@@ -139,6 +140,36 @@ std::string difference(const Estimate& best, const Estimate& other) {
                         format_seconds(Seconds(std::abs(d.time.value))), d.name);
   }
   return text.empty() ? "nothing that counts" : text;
+}
+
+namespace {
+
+// A key's value in words of the ranking.
+std::string key_text(const costmodel::PlanKey& key, const ParallelPlan& plan) {
+  if (key.row.name == "stage_layers") {
+    return plan.stage_layers.empty() ? "even" : costmodel::stage_layers_text(plan.stage_layers);
+  }
+  if (key.row.name == "recompute") return to_string(plan.recompute);
+  if (key.row.name == "stages") return plan.stages.empty() ? "of one size" : "of own sizes";
+  const std::string text = flow_text(key.value(plan));
+  return text == "true" ? "on" : text == "false" ? "off" : text;
+}
+
+bool usual_schedules(const ParallelPlan& a, const ParallelPlan& b) {
+  return a.schedule == costmodel::usual_schedule(a.vpp) &&
+         b.schedule == costmodel::usual_schedule(b.vpp);
+}
+
+}  // namespace
+
+std::vector<std::string> plan_changes(const ParallelPlan& from, const ParallelPlan& to) {
+  std::vector<std::string> all;
+  for (const costmodel::PlanKey& key : costmodel::plan_key_rows()) {
+    if (!key.value || (key.row.name == "schedule" && usual_schedules(from, to))) continue;
+    const std::string before = key_text(key, from), after = key_text(key, to);
+    if (before != after) all.push_back(fmt::format("{} {} -> {}", key.row.name, before, after));
+  }
+  return all;
 }
 
 namespace {

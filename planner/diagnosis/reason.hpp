@@ -40,6 +40,11 @@ std::vector<std::string> reasons(const costmodel::Estimate& estimate,
 // first; includes gains.
 std::string difference(const costmodel::Estimate& best, const costmodel::Estimate& other);
 
+// The keys in which `to` differs from `from`: {"pp 1 -> 2", "stage_layers even -> 3+2+3x9+0"}. What
+// follows from others, as the usual schedule, is left out.
+std::vector<std::string> plan_changes(const costmodel::ParallelPlan& from,
+                                      const costmodel::ParallelPlan& to);
+
 // The plan keys to which the scenario gives a value, as written there: the search keeps them.
 std::vector<std::string> fixed_keys(const costmodel::PlanRequest& plan);
 

@@ -17,6 +17,7 @@
 #include "costmodel/plan/plan_text.hpp"
 #include "planner/diagnosis/expert_remedy.hpp"
 #include "planner/search/search_space.hpp"
+#include "planner/search/strategy.hpp"
 
 namespace planner {
 
@@ -111,9 +112,7 @@ std::optional<Estimate> best_of(Scenario changed, const Attempts& diagnosis) {
   changed.search.top = 1;
   Evaluator evaluator(changed.model, changed.cluster, changed.training);
   if (search(leanest_part(changed), evaluator, diagnosis.stopped).plans.empty()) return {};
-  SearchResult found = search(changed, evaluator, diagnosis.stopped);
-  if (found.plans.empty()) return {};
-  return std::move(found.plans.front());
+  return chosen_plan(changed, {.reach = Reach::even}, diagnosis.stopped);
 }
 
 void record(const std::string& what, const Estimate& best, Attempts& diagnosis) {

@@ -8,6 +8,7 @@
 #include "costmodel/base/parallel_for.hpp"
 #include "costmodel/estimate/evaluator.hpp"
 #include "planner/search/grid_search.hpp"
+#include "planner/search/simplest_plan.hpp"
 
 namespace planner {
 
@@ -99,7 +100,7 @@ class Search {
 
  private:
   struct Found {
-    bool first = false;  // the first plan is the best
+    bool first = false;  // the first plan is still chosen
     std::optional<Estimate> best = {};
   };
   Found found_at(const PricedInput& input, double value) const {
@@ -107,18 +108,19 @@ class Search {
     Evaluator evaluator(s.model, s.cluster, s.training);
     SearchResult found = search(s, evaluator, stopped_);
     if (found.expired) return {.first = true};
-    std::optional<Estimate> best;
-    const auto offer = [&](Estimate plan) {
-      if (!best || plan.iteration < best->iteration) best = std::move(plan);
-    };
+    std::vector<Estimate> all = found.plans;
+    std::optional<Seconds> first;
     for (const Estimate& plan : ranked_) {
       Estimate there = evaluator.estimate(plan.plan);
-      if (there.peak <= memory_limit(s)) offer(std::move(there));
+      if (there.peak > memory_limit(s)) continue;
+      if (&plan == &ranked_.front()) first = there.iteration;
+      all.push_back(std::move(there));
     }
-    if (!found.plans.empty()) offer(std::move(found.plans.front()));
-    if (!best) return {};
-    const bool first = best->plan == ranked_.front().plan;
-    return {first, std::move(best)};
+    if (all.empty()) return {};
+    std::ranges::stable_sort(all, {}, &Estimate::iteration);
+    // A plan that is chosen for being simple stays so while it is quick enough.
+    if (first && *first <= most_time(all.front().iteration, s)) return {.first = true};
+    return {.best = simplest_plan(s, all, found, evaluator)};
   }
 
   Scenario scenario_;

@@ -99,7 +99,10 @@ std::string failure_sections(const Json& report) {
 }
 
 std::string reasons_section(const Json& report) {
-  return section("Why this plan", sentences(at(report, {"reasons"})));
+  std::string html = sentences(at(report, {"reasons"}));
+  const Json& fastest = at(report, {"fastest", "sentence"});
+  if (fastest.is_string()) html += "<p>" + html_text(words(fastest)) + "</p>\n";
+  return section("Why this plan", html);
 }
 
 std::string steps_section(const Json& report) {
@@ -124,11 +127,38 @@ std::string steps_section(const Json& report) {
   return section("What one step of each knob costs", table_of_html(table));
 }
 
+namespace {
+
+// The other members of a plan's family, after its row: "2.2", "2.3".
+void add_members(const Json& plan, std::size_t rank, double best, bool chances, const Json& first,
+                 Table& table) {
+  const Json& members = at(plan, {"members"});
+  for (std::size_t k = 0; members.is_array() && k < members.size(); ++k) {
+    const Json &member = members[k], &seconds = at(member, {"iteration_s"}),
+               &interval = at(member, {"interval_s"});
+    std::vector<std::string> row{fmt::format("{}.{}", rank, k + 2), seconds_figure(seconds),
+                                 against(seconds, best)};
+    if (chances) row.emplace_back();
+    row.insert(row.end(),
+               {seconds_figure(interval[0]), seconds_figure(interval[1]), "",
+                gib_figure(at(member, {"peak_bytes"})), differences(at(member, {"plan"}), first)});
+    table.rows.push_back(std::move(row));
+  }
+}
+
+bool has_members(const Json& plans) {
+  return std::any_of(plans.begin(), plans.end(), [](const Json& plan) {
+    return plan.contains("members") && !plan["members"].empty();
+  });
+}
+
+}  // namespace
+
 std::string plans_section(const Json& report) {
   const Json& plans = at(report, {"plans"});
-  if (!plans.is_array() || plans.size() < 2) return "";
+  if (!plans.is_array() || plans.empty() || (plans.size() < 2 && !has_members(plans))) return "";
   const double best = number_at(plans.front(), {"time", "iteration_s"});
-  const bool chances = plans[1].contains("probability_faster_than_best");
+  const bool chances = plans.front().contains("probability_faster_than_best");
   double full = 0;
   for (const Json& plan : plans) {
     const Json& interval = at(plan, {"time", "interval_s"});
@@ -157,6 +187,7 @@ std::string plans_section(const Json& report) {
          i == 0 ? "the plan above"
                 : differences(at(plan, {"plan"}), at(plans.front(), {"plan"})) + costs(plan)});
     table.rows.push_back(std::move(row));
+    add_members(plan, i + 1, best, chances, at(plans.front(), {"plan"}), table);
   }
   std::string note = "<p class=\"note\">From, to: the 90 % interval of each plan alone.";
   note += chances ? " Errors of two plans of one scenario are largely shared: beats 1 is the "
@@ -189,8 +220,7 @@ std::string front_section(const Json& report) {
          count_figure(at(entry, {"plan", "devices"})),
          differences(at(entry, {"plan"}), at(front.front(), {"plan"}))});
   }
-  return section("Less memory: each the fastest of the plans that need no more",
-                 table_of_html(table));
+  return section("Less memory: each the best of the plans that need no more", table_of_html(table));
 }
 
 std::string search_section(const Json& report) {

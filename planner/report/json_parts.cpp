@@ -44,6 +44,24 @@ Json input_json(const InputEffect& e, bool searched) {
   return json;
 }
 
+}  // namespace
+
+std::string with_members(const std::string& report_json, const FamilyMembers& members) {
+  Json json = Json::parse(report_json);
+  for (std::size_t i = 0; i < members.size() && i < json["plans"].size(); ++i) {
+    Json& rows = json["plans"][i]["members"] = Json::array();
+    for (const costmodel::Estimate& e : members[i]) {
+      rows.push_back({{"iteration_s", e.iteration.value},
+                      {"interval_s", {e.interval.low.value, e.interval.high.value}},
+                      {"peak_bytes", e.peak.value},
+                      {"plan", printed_plan(e)}});
+    }
+  }
+  return costmodel::json_text(json);
+}
+
+namespace {
+
 constexpr std::array<std::string_view, 5> kind_names{"link", "memory", "domain", "devices",
                                                      "device"};
 

@@ -9,10 +9,15 @@
 #include "planner/diagnosis/sensitivity.hpp"
 #include "planner/diagnosis/upgrades.hpp"
 #include "planner/search/device_front.hpp"
+#include "planner/search/family_members.hpp"
 
 namespace planner {
 
-// Each returns the JSON of a report with one more key at its end.
+// Each returns the JSON of a report with one more key at its end, or in each of its plans.
+
+// In each of "plans" its family's other "members": "iteration_s", "interval_s", "peak_bytes",
+// "plan".
+std::string with_members(const std::string& report_json, const FamilyMembers& members);
 
 // "sensitivity": {"iteration_s", "searched", "interrupted", "inputs": [...], "without_effect":
 // [...], "sentences"}. Each input: "key", "name", "unit", "value", "low", "high", "spread", "from",

@@ -67,6 +67,19 @@ Json strategies_json(const Strategies& all, const costmodel::StackSpec& stack) {
   return json;
 }
 
+// Null where the chosen plan is the fastest.
+Json fastest_json(const Strategies& all, const Scenario& s) {
+  if (!all.fastest) return {};
+  const Estimate& e = *all.fastest;
+  const Estimate& chosen = all.found.plans.front();
+  return {{"iteration_s", e.iteration.value},
+          {"faster_pct", 100 * (chosen.iteration / e.iteration - 1)},
+          {"peak_bytes", e.peak.value},
+          {"changes", plan_changes(chosen.plan, e.plan)},
+          {"plan", printed_plan(e)},
+          {"sentence", fastest_sentence(all, s)}};
+}
+
 Json front_json(const std::vector<Estimate>& front) {
   Json rows = Json::array();
   for (const Estimate& e : front) {
@@ -117,6 +130,7 @@ std::string search_json(const Strategies& all, const std::vector<Step>& steps, c
   if (!all.interrupted.empty()) json["cause"] = interruption(all);
   Evaluator evaluator(s.model, s.cluster, s.training);
   json["reasons"] = reasons(best, busiest_rank(best, evaluator));
+  json["fastest"] = fastest_json(all, s);
   if (all.layouts) json["strategies"] = strategies_json(all, s.training.stack);
   Json near = Json::array();
   for (const Step& step : steps) {

@@ -255,8 +255,7 @@ std::string sharding_text(const ShardedStage& s, const ReportStyle& style) {
 std::string front_text(const std::vector<Estimate>& front, const Scenario& s,
                        const ReportStyle& style) {
   if (front.empty()) return "";
-  std::string text =
-      section_title("Less memory (each the fastest of those that need no more)", style);
+  std::string text = section_title("Less memory (each the best of those that need no more)", style);
   if (front.size() > 1)
     return text + section_table(front_table(front, s.training.error_band.pair_spread), style);
   return text + bullet(fmt::format("No plan needs {:g} % less memory than the fastest.",
@@ -268,18 +267,27 @@ std::string front_text(const std::vector<Estimate>& front, const Scenario& s,
 
 namespace {
 
+std::string runner_up(const Estimate& best, const Estimate& next) {
+  const bool faster = next.iteration < best.iteration;
+  return fmt::format("The runner-up is {} {}: {}.",
+                     signed_percent(next.iteration / best.iteration).substr(1),
+                     faster ? "faster, and less simple" : "slower", difference(best, next));
+}
+
 // How far the best plan may be from the bound, unless it is as quick.
-std::string gap_text(const Estimate& best, Seconds bound) {
+std::string gap_text(const Estimate& best, Seconds bound, bool fastest) {
   const double gap = 100 * (best.iteration / bound - 1);
   constexpr double shown = 0.005;  // per cent
-  return gap < shown ? std::string() : fmt::format("; the best is within {:.2f} %", gap);
+  return gap < shown
+             ? std::string()
+             : fmt::format("; the {} is within {:.2f} %", fastest ? "best" : "chosen plan", gap);
 }
 
 }  // namespace
 
 std::string search_report(const Strategies& all, const std::vector<Step>& steps, const Scenario& s,
                           std::optional<double> seconds, const ReportStyle& style,
-                          const std::vector<Estimate>& front) {
+                          const std::vector<Estimate>& front, const FamilyMembers& members) {
   const SearchResult& r = all.found;
   const Estimate& best = r.plans.front();
   costmodel::Evaluator evaluator(s.model, s.cluster, s.training);
@@ -287,15 +295,17 @@ std::string search_report(const Strategies& all, const std::vector<Step>& steps,
   text += section_title("Why this plan", style);
   for (const auto& reason : reasons(best, busiest_rank(best, evaluator)))
     text += bullet(reason, style);
-  if (r.plans.size() > 1) {
-    text += bullet(fmt::format("The runner-up is {} slower: {}.",
-                               signed_percent(r.plans[1].iteration / best.iteration).substr(1),
-                               difference(best, r.plans[1])),
-                   style);
-  }
+  if (const auto fastest = fastest_sentence(all, s); !fastest.empty())
+    text += bullet(fastest, style);
+  const bool named = r.plans.size() > 1 && all.fastest && r.plans[1].plan == all.fastest->plan;
+  if (r.plans.size() > 1 && !named) text += bullet(runner_up(best, r.plans[1]), style);
+  const bool families = s.search.rows == costmodel::RankingRows::families;
   text += section_title(
-      "Ranking (beats 1: the chance, by errors of published runs, of being really faster)", style);
-  text += section_table(ranking_table(r.plans, s.training.error_band.pair_spread), style);
+      fmt::format("Ranking{} (beats 1: the chance, by errors of published runs, of being really "
+                  "faster)",
+                  families ? ", the best of each t, p, d, c, e" : ""),
+      style);
+  text += section_table(ranking_table(r.plans, s.training.error_band.pair_spread, members), style);
   text += front_text(front, s, style);
   if (!steps.empty()) {
     text += section_title("One step away from the best", style);
@@ -321,7 +331,7 @@ std::string search_report(const Strategies& all, const std::vector<Step>& steps,
   text += bullet(
       all.interrupted.empty()
           ? fmt::format("Proved: under this cost model no plan of the space takes less than {}{}.",
-                        format_seconds(r.lower_bound), gap_text(best, r.lower_bound))
+                        format_seconds(r.lower_bound), gap_text(best, r.lower_bound, !all.fastest))
           : fmt::format("The search was {}.", interruption(all)),
       style);
   if (const auto sentence = left_out(all, s); !sentence.empty()) text += bullet(sentence, style);

@@ -11,6 +11,7 @@
 #include "planner/diagnosis/remedies.hpp"
 #include "planner/report/style.hpp"
 #include "planner/report/table.hpp"
+#include "planner/search/family_members.hpp"
 #include "planner/search/grid_search.hpp"
 #include "planner/search/strategy.hpp"
 
@@ -40,12 +41,13 @@ std::string heading(const costmodel::Scenario& scenario, const ReportStyle& styl
 std::string plan_report(const costmodel::Estimate& estimate, const costmodel::Scenario& scenario,
                         const ReportStyle& style);
 
-// The best plan's report, the reasons, the next best plans, those of the memory front if there is
-// one, the plans one step away, what was searched.
+// The chosen plan's report, the reasons, the ranking, with the families' members if there are any,
+// the memory front likewise, the plans one step away, what was searched.
 std::string search_report(const Strategies& strategies, const std::vector<Step>& steps,
                           const costmodel::Scenario& scenario, std::optional<double> seconds,
                           const ReportStyle& style,
-                          const std::vector<costmodel::Estimate>& front = {});
+                          const std::vector<costmodel::Estimate>& front = {},
+                          const FamilyMembers& members = {});
 
 std::string failure_report(const SearchResult& result, const Diagnosis& diagnosis,
                            const costmodel::Scenario& scenario, const ReportStyle& style);

@@ -244,11 +244,32 @@ Table traffic_table(const Estimate& e) {
   return t;
 }
 
-Table ranking_table(const std::vector<Estimate>& plans, double pair_spread) {
+namespace {
+
+// A ranking's rows with their members: "1", "1.2", "2".
+struct Numbered {
+  std::string number;
+  Estimate estimate;
+};
+std::vector<Numbered> numbered(const std::vector<Estimate>& plans, const FamilyMembers& members) {
+  std::vector<Numbered> all;
+  for (std::size_t i = 0; i < plans.size(); ++i) {
+    all.push_back({fmt::format("{}", i + 1), plans[i]});
+    for (std::size_t k = 0; i < members.size() && k < members[i].size(); ++k)
+      all.push_back({fmt::format("{}.{}", i + 1, k + 2), members[i][k]});
+  }
+  return all;
+}
+
+}  // namespace
+
+Table ranking_table(const std::vector<Estimate>& plans, double pair_spread,
+                    const FamilyMembers& members) {
   Table t;
-  const auto any = [&plans](bool (*has)(const costmodel::ParallelPlan&)) {
-    return std::any_of(plans.begin(), plans.end(),
-                       [has](const Estimate& e) { return has(e.plan); });
+  const std::vector<Numbered> rows = numbered(plans, members);
+  const auto any = [&rows](bool (*has)(const costmodel::ParallelPlan&)) {
+    return std::any_of(rows.begin(), rows.end(),
+                       [has](const Numbered& row) { return has(row.estimate.plan); });
   };
   const bool context = any(has_context), experts = any(has_experts), layers = any(lists_layers),
              groups = any(has_groups);
@@ -265,12 +286,15 @@ Table ranking_table(const std::vector<Estimate>& plans, double pair_spread) {
                                      {"beats 1", true, 2},
                                      {"GiB", true, 0},
                                      {"against the best", false, 0}});
-  for (std::size_t i = 0; i < plans.size(); ++i) {
-    const Estimate& e = plans[i];
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    const Estimate& e = rows[i].estimate;
     const auto& p = e.plan;
-    std::vector<std::string> row{fmt::format("{}", i + 1),          size_cell(e, &Plan::tp),
-                                 fmt::format("{}", p.pp),           size_cell(e, &Plan::dp),
-                                 size_cell(e, &Plan::micro_batch),  fmt::format("{}", p.vpp),
+    std::vector<std::string> row{rows[i].number,
+                                 size_cell(e, &Plan::tp),
+                                 fmt::format("{}", p.pp),
+                                 size_cell(e, &Plan::dp),
+                                 size_cell(e, &Plan::micro_batch),
+                                 fmt::format("{}", p.vpp),
                                  fmt::format("{}", e.micro_batches)};
     if (experts) row.insert(row.begin() + 4, experts_text(p));
     if (context) row.insert(row.begin() + 4, context_text(p));
@@ -315,18 +339,40 @@ std::string key_cell(const costmodel::PlanKey& key, const Estimate& e) {
   return text;
 }
 
+struct Row {
+  std::size_t rank;
+  const char* role;
+  const Estimate* estimate;
+};
+
+std::vector<Row> roles_of(const std::vector<Estimate>& plans,
+                          const std::optional<Estimate>& fastest, const FamilyMembers& members) {
+  const auto is_fastest = [&](const Estimate& e) { return fastest && e.plan == fastest->plan; };
+  std::vector<Row> all;
+  for (std::size_t i = 0; i < plans.size(); ++i) {
+    all.push_back({i + 1, i == 0 ? "chosen" : is_fastest(plans[i]) ? "fastest" : "", &plans[i]});
+    const bool of_family =
+        i == 0 && fastest && std::none_of(plans.begin(), plans.end(), is_fastest);
+    if (of_family) all.push_back({1, "fastest", &*fastest});
+    for (std::size_t k = 0; i < members.size() && k < members[i].size(); ++k)
+      if (!is_fastest(members[i][k])) all.push_back({i + 1, "member", &members[i][k]});
+  }
+  return all;
+}
+
 }  // namespace
 
-Table ranking_rows(const std::vector<Estimate>& plans) {
+Table ranking_rows(const std::vector<Estimate>& plans, const std::optional<Estimate>& fastest,
+                   const FamilyMembers& members) {
   Table t{{{"rank"}}, {}};
   for (const costmodel::PlanKey& key : costmodel::plan_key_rows())
     if (key.value) t.columns.push_back({std::string(key.row.name)});
-  for (const auto* figure :
-       {"micro_batches", "iteration_s", "low_s", "high_s", "tokens_per_s", "mfu", "peak_gib"})
+  for (const auto* figure : {"micro_batches", "iteration_s", "low_s", "high_s", "tokens_per_s",
+                             "mfu", "peak_gib", "role"})
     t.columns.push_back({figure});
-  for (std::size_t i = 0; i < plans.size(); ++i) {
-    const Estimate& e = plans[i];
-    std::vector<std::string> row{fmt::format("{}", i + 1)};
+  for (const auto& [rank, role, estimate] : roles_of(plans, fastest, members)) {
+    const Estimate& e = *estimate;
+    std::vector<std::string> row{fmt::format("{}", rank)};
     for (const costmodel::PlanKey& key : costmodel::plan_key_rows())
       if (key.value) row.push_back(key_cell(key, e));
     row.push_back(fmt::format("{}", e.micro_batches));
@@ -335,6 +381,7 @@ Table ranking_rows(const std::vector<Estimate>& plans) {
       row.push_back(fmt::format("{:.6g}", figure));
     row.push_back(fmt::format("{:.4f}", e.mfu));
     row.push_back(fmt::format("{:.2f}", e.peak.value / (1 << 30)));
+    row.emplace_back(role);
     t.rows.push_back(std::move(row));
   }
   return t;

@@ -9,6 +9,7 @@
 #include "costmodel/model/model_spec.hpp"
 #include "planner/diagnosis/reason.hpp"
 #include "planner/report/table.hpp"
+#include "planner/search/family_members.hpp"
 
 namespace planner {
 
@@ -28,14 +29,20 @@ Table stage_table(const costmodel::Estimate& estimate, const costmodel::ModelSpe
 // any there are no rows.
 Table traffic_table(const costmodel::Estimate& estimate);
 
-// The ranking for people. `pair_spread`: see costmodel::ErrorBand.
-Table ranking_table(const std::vector<costmodel::Estimate>& plans, double pair_spread);
+// The ranking for people, members after their family's row: 1, 1.2, 1.3, 2. `pair_spread`: see
+// costmodel::ErrorBand.
+Table ranking_table(const std::vector<costmodel::Estimate>& plans, double pair_spread,
+                    const FamilyMembers& members = {});
 
 // The memory front likewise, with what each plan leaves free on the fullest device.
 Table front_table(const std::vector<costmodel::Estimate>& front, double pair_spread);
 
-// The ranking for programs: plain numbers in base units (memory in GiB), one row per plan.
-Table ranking_rows(const std::vector<costmodel::Estimate>& plans);
+// The ranking for programs: plain numbers in base units (memory in GiB), one row per plan. `role`:
+// the chosen plan; the fastest, where that is another one, with a row of rank 1 if the ranking has
+// none of it; a member of a family.
+Table ranking_rows(const std::vector<costmodel::Estimate>& plans,
+                   const std::optional<costmodel::Estimate>& fastest = {},
+                   const FamilyMembers& members = {});
 
 // The plans one step away, compared with the best plan.
 Table step_table(const std::vector<Step>& steps, const costmodel::Estimate& best);

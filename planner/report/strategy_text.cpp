@@ -1,6 +1,7 @@
 #include "planner/report/strategy_text.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <cmath>
 
@@ -100,6 +101,18 @@ std::string margin_sentence(const costmodel::Scenario& s) {
       "so "
       "much too little.",
       100 * s.search.memory_margin);
+}
+
+std::string fastest_sentence(const Strategies& all, const costmodel::Scenario& s) {
+  if (!all.fastest) return "";
+  const Estimate& chosen = all.found.plans.front();
+  return fmt::format(
+      "The last {:.2g} % would take {}: {}. Of the plans found within {:g} % of the fastest this "
+      "is "
+      "the simplest (search.simpler_within).",
+      100 * (chosen.iteration / all.fastest->iteration - 1),
+      fmt::join(plan_changes(chosen.plan, all.fastest->plan), ", "),
+      format_seconds(all.fastest->iteration), 100 * s.search.simpler_within);
 }
 
 namespace {

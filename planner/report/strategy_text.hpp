@@ -27,4 +27,7 @@ std::string interruption(const MeshSearch& found);
 // Why a search that was stopped has no plan.
 std::string unfinished(const Strategies& strategies);
 
+// What the fastest plan would take where a simpler one is chosen; "" where it is the fastest.
+std::string fastest_sentence(const Strategies& strategies, const costmodel::Scenario& scenario);
+
 }  // namespace planner

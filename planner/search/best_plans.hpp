@@ -8,6 +8,7 @@
 
 #include "costmodel/base/units.hpp"
 #include "costmodel/plan/parallel_plan.hpp"
+#include "costmodel/scenario/scenario.hpp"
 #include "planner/solvers/tolerances.hpp"
 
 namespace planner {
@@ -38,25 +39,43 @@ inline bool one_row(const costmodel::ParallelPlan& a, const costmodel::ParallelP
   return alike == b;
 }
 
+// Whether plans share t, p, d, c and e: what decides where a rank's weights and data lie.
+inline bool one_family(const costmodel::ParallelPlan& a, const costmodel::ParallelPlan& b) {
+  return a.tp == b.tp && a.pp == b.pp && a.dp == b.dp && a.cp == b.cp && a.ep == b.ep;
+}
+
+// The best plan of each of the best rows. A plan that a row's best one rules out cannot be that
+// row's best, and one that all rows rule out cannot be of a better row: so each row is exact.
 class Podium {
  public:
-  explicit Podium(std::size_t top) : top_(top) {}
+  explicit Podium(std::size_t top, costmodel::RankingRows rows = costmodel::RankingRows::plans)
+      : top_(top), families_(rows == costmodel::RankingRows::families) {}
+  explicit Podium(const costmodel::SearchLimits& limits)
+      : Podium(static_cast<std::size_t>(limits.top), limits.rows) {}
 
-  // Whether a plan with lower bound `bound` could still enter. Bounds and simulated times are sums
-  // in different orders, so a bound must be clearly above the worst time to prune.
-  bool open_to(costmodel::Seconds bound) const {
-    constexpr double slack = 1 - 1e-9;
-    return ranked_.size() < top_ || bound.value * slack <= ranked_.back().time.value;
+  // Whether a plan of any row with lower bound `bound` could still enter. Bounds and simulated
+  // times are sums in different orders, so a bound must be clearly above the worst time to prune.
+  bool open_to(costmodel::Seconds bound) const { return within(bound, worst()); }
+  // The same of this plan: in a family that has a row it must be the family's best.
+  bool open_to(costmodel::Seconds bound, const costmodel::ParallelPlan& plan) const {
+    return within(bound, worst(plan));
   }
 
   // The time that a plan must not exceed to enter; infinite while there is room.
   costmodel::Seconds worst() const {
     return ranked_.size() < top_ ? costmodel::Seconds(infinity) : ranked_.back().time;
   }
+  costmodel::Seconds worst(const costmodel::ParallelPlan& plan) const {
+    if (!families_) return worst();
+    const auto known = std::find_if(ranked_.begin(), ranked_.end(),
+                                    [&](const Ranked& r) { return one_family(r.plan, plan); });
+    return known == ranked_.end() ? worst() : known->time;
+  }
 
   void offer(Ranked candidate) {
     const auto like = std::find_if(ranked_.begin(), ranked_.end(), [&](const Ranked& known) {
-      return one_row(known.plan, candidate.plan);
+      return families_ ? one_family(known.plan, candidate.plan)
+                       : one_row(known.plan, candidate.plan);
     });
     if (like != ranked_.end()) {
       if (better(*like, candidate)) return;
@@ -67,10 +86,19 @@ class Podium {
     if (ranked_.size() > top_) ranked_.pop_back();
   }
 
+  // Whether a plan that is slower than another of its family never enters.
+  bool keeps_best() const { return families_; }
+
   const std::vector<Ranked>& ranked() const { return ranked_; }
 
  private:
+  static bool within(costmodel::Seconds bound, costmodel::Seconds time) {
+    constexpr double slack = 1 - 1e-9;
+    return bound.value * slack <= time.value;
+  }
+
   std::size_t top_;
+  bool families_;
   std::vector<Ranked> ranked_;
 };
 

@@ -39,7 +39,7 @@ std::optional<Estimate> best_on(const Scenario& scenario, std::int64_t devices,
                                 const SearchMethod& method, const std::function<bool()>& stopped) {
   Scenario s = scenario;
   s.cluster = resized(scenario.cluster, devices);
-  return fastest_plan(s, {.reach = method.reach}, stopped);
+  return chosen_plan(s, {.reach = method.reach}, stopped);
 }
 
 }  // namespace

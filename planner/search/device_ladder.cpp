@@ -26,7 +26,7 @@ class Climb {
     rung.devices = devices;
     Scenario s = scenario_;
     s.cluster = resized(scenario_.cluster, devices);
-    rung.best = fastest_plan(s, method_, stopped_);
+    rung.best = chosen_plan(s, method_, stopped_);
     if (over()) return false;
     if (rung.best) {
       const auto goodput = costmodel::goodput(*rung.best, s.cluster, s.training);

@@ -264,7 +264,7 @@ bool FamilySearch::try_member(ParallelPlan member, std::uint64_t order, OpenedFa
   const Seconds least = member.vpp == 1
                             ? one_chunk_bound(shared.micro_batches, shared.work, member.pp)
                             : work_bound(shared.micro_batches, shared.work, member.pp);
-  if (!podium_->open_to(least)) {
+  if (!podium_->open_to(least, member)) {
     if (brackets) too_large = false;
     return true;
   }
@@ -277,7 +277,8 @@ bool FamilySearch::try_member(ParallelPlan member, std::uint64_t order, OpenedFa
 // Every layout of one chunk a rank: the one that the bound is of, and what is better around it.
 bool FamilySearch::try_cuts(const ParallelPlan& member, std::uint64_t order, OpenedFamily& result) {
   constexpr double slack = 1 + 1e-9;  // as in the ranking
-  const LayoutCut cut = cut_layout(member, limit_, evaluator_, podium_->worst() * slack, spend());
+  const LayoutCut cut =
+      cut_layout(member, limit_, evaluator_, podium_->worst(member) * slack, spend());
   ++result.sliced;
   if (cut.expired) effort_.give_up();
   if (cut.stage_layers.empty()) return cut.too_slow;
@@ -300,7 +301,7 @@ Seconds FamilySearch::try_rest(ParallelPlan member, Seconds bound, Seconds best,
                                std::uint64_t order, OpenedFamily& result) {
   constexpr std::size_t few = 1024;
   constexpr double slack = 1 + 1e-9;
-  const Seconds below = min(best, podium_->worst()) * slack;
+  const Seconds below = min(best, podium_->worst(member)) * slack;
   const auto rest = layouts_within(member, limit_, evaluator_, below, few);
   if (!rest) return bound;
   for (const std::vector<int>& layout : *rest) {
@@ -323,9 +324,9 @@ bool FamilySearch::try_chunks(ParallelPlan member, const PlanCost* priced, std::
                               OpenedFamily& result) {
   const PlanCost& cost = priced != nullptr ? *priced : evaluator_.cost(member);
   const Seconds bound = cost.bound.iteration;
-  const bool too_slow = !podium_->open_to(bound_with_more(cost, member, *s_));
+  const bool too_slow = !podium_->open_to(bound_with_more(cost, member, *s_), member);
   if (cost.peak <= limit_) too_large_.at(static_cast<std::size_t>(member.zero)) = false;
-  if (cost.peak <= limit_ && podium_->open_to(bound))
+  if (cost.peak <= limit_ && podium_->open_to(bound, member))
     improve(std::move(member), bound, order, result);
   return too_slow;
 }
@@ -340,7 +341,7 @@ Seconds FamilySearch::improve(ParallelPlan member, Seconds bound, std::uint64_t 
   if (cost.peak > limit_) return Seconds(infinity);
   Layout layout{member.stage_layers, {}, cost.peak};
   layout.iteration = evaluator_.iteration_time(member);
-  if (layout.iteration > bound * close && podium_->open_to(near * layout.iteration)) {
+  if (layout.iteration > bound * close && podium_->open_to(near * layout.iteration, member)) {
     layout = improved_layout(member, member.stage_layers, limit_, evaluator_, spend());
     ++result.improved;
   }

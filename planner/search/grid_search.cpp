@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "costmodel/estimate/evaluator.hpp"
-#include "planner/search/best_plans.hpp"
 #include "planner/search/search_space.hpp"
 
 namespace planner {
@@ -28,6 +27,8 @@ MemoryFit fit_of(const costmodel::Estimate& e, double margin) {
 
 namespace {
 
+constexpr std::uint64_t family_stride = 1u << 20;  // members are numbered after their family
+
 struct Bounded {
   Seconds bound;
   std::uint64_t order;
@@ -45,44 +46,86 @@ SearchResult finished(const Podium& podium, SearchResult result, Evaluator& eval
   return result;
 }
 
-// Prices one member and keeps it if it fits. Returns bound_with_more().
-Seconds price_member(const ParallelPlan& plan, std::uint64_t order, const Scenario& scenario,
-                     Evaluator& evaluator, SearchResult& result, std::vector<Bounded>& fitting) {
+// Whether weights, gradients and optimizer states are too large for a rank without anything else.
+bool states_overflow(const PlanCost& cost, Bytes limit) {
+  return std::any_of(cost.ranks.begin(), cost.ranks.end(), [limit](const costmodel::RankRow& rank) {
+    return rank.memory.weights + rank.memory.gradients + rank.memory.optimizer > limit;
+  });
+}
+
+// What a member's price means for those of its ZeRO stage that recompute more.
+struct Priced {
+  Seconds bound;     // of theirs: bound_with_more()
+  bool fits;         // the member does
+  bool none_fits;    // nor do they
+  bool none_faster;  // as long as it leads them
+};
+
+// Prices one member and keeps it if it fits.
+Priced price_member(const ParallelPlan& plan, std::uint64_t order, const Scenario& scenario,
+                    Evaluator& evaluator, SearchResult& result, std::vector<Bounded>& fitting) {
   const PlanCost& cost = evaluator.cost(plan);
-  const Seconds with_more = bound_with_more(cost, plan, scenario);
+  Priced priced{bound_with_more(cost, plan, scenario), cost.peak <= memory_limit(scenario), false,
+                false};
+  // With a split backward a longer one may leave a shorter bubble.
+  priced.none_faster = priced.bound == cost.bound.iteration && !splits_backward(plan.schedule);
   ++result.statistics.evaluated;
   if (!result.leanest || cost.peak < result.leanest_peak) {
     result.leanest = plan;
     result.leanest_peak = cost.peak;
   }
-  if (cost.peak > memory_limit(scenario)) return with_more;
+  if (!priced.fits) {
+    priced.none_fits = states_overflow(cost, memory_limit(scenario));
+    return priced;
+  }
   ++result.statistics.feasible;
   fitting.push_back({cost.bound.iteration, order, plan, cost.peak});
-  return with_more;
+  return priced;
 }
 
-// Computes memory and bound of the members; returns those that fit, lowest bound first. A ZeRO
-// stage is left when the podium is not open to a member that leads the others.
+// Whether those of its ZeRO stage that recompute more need not be priced: they do not fit, which
+// counts once something does (else the leanest of all is looked for); the podium is not open to
+// them; or only a family's best enters it, and they are no faster, nor simpler, than a member that
+// fits.
+bool settles(const Priced& priced, const ParallelPlan& plan, const Podium& podium,
+             const Scenario& scenario) {
+  if (priced.none_fits && !podium.ranked().empty()) return true;
+  const bool best = podium.keeps_best() && priced.fits && priced.none_faster;
+  return (best || !podium.open_to(priced.bound, plan)) && leads(plan, scenario);
+}
+
+// Computes memory and bound of the members; returns those that fit, lowest bound first.
 std::vector<Bounded> open_family(const Family& family, std::uint64_t first_order,
                                  const Podium* podium, const Scenario& scenario,
                                  Evaluator& evaluator, SearchResult& result) {
   std::vector<Bounded> fitting;
-  const auto plans = members(family, scenario);  // those that recompute less come first
-  std::array<bool, 4> left{};                    // by ZeRO stage
+  const MemberChoices choices = member_choices(family, scenario);
+  ParallelPlan plan = family.plan;  // each member in turn: most are never priced
+  std::array<bool, 4> left{};       // by ZeRO stage
   const auto price_all = [&](bool partial) {
-    for (std::size_t i = 0; i < plans.size(); ++i) {
-      bool& done = left.at(static_cast<std::size_t>(plans[i].zero));
-      if ((plans[i].recompute.layers > 0) != partial || done) continue;
-      const Seconds bound =
-          price_member(plans[i], first_order + i, scenario, evaluator, result, fitting);
-      done = podium != nullptr && !podium->open_to(bound) && leads(plans[i], scenario);
+    for (std::size_t i = 0; i < choices.recompute.size() * choices.zero.size(); ++i) {
+      plan.recompute = choices.recompute[i / choices.zero.size()];
+      plan.zero = choices.zero[i % choices.zero.size()];
+      bool& done = left.at(static_cast<std::size_t>(plan.zero));
+      if ((plan.recompute.layers > 0) != partial || done) continue;
+      const Priced priced =
+          price_member(plan, first_order + i, scenario, evaluator, result, fitting);
+      done = podium != nullptr && settles(priced, plan, *podium, scenario);
     }
   };
   price_all(false);
-  if (podium == nullptr || !fitting.empty() || !brackets_partial(plans, scenario.model))
+  if (podium == nullptr || !fitting.empty() || !brackets_partial(choices, family, scenario.model))
     price_all(true);
   std::sort(fitting.begin(), fitting.end(), earlier);
   return fitting;
+}
+
+void add_near(const std::vector<Bounded>& families, const Podium& podium,
+              const costmodel::SearchLimits& limits, SearchResult& result) {
+  if (podium.ranked().empty()) return;
+  const Seconds most = podium.ranked().front().time * (1 + limits.simpler_within);
+  for (const Bounded& family : families)
+    if (family.bound <= most) result.near.push_back({family.bound, family.plan});
 }
 
 }  // namespace
@@ -107,14 +150,16 @@ SearchResult search(const Scenario& scenario, Evaluator& evaluator,
     families.push_back({bound, families.size(), family.plan, Bytes(0)});
   }
   std::sort(families.begin(), families.end(), earlier);
-  Podium podium(static_cast<std::size_t>(scenario.search.top));
-  constexpr std::uint64_t family_stride = 1u << 20;  // members are numbered after their family
+  Podium podium(scenario.search);
   for (const Bounded& family : families) {
     if (!podium.open_to(family.bound) || stopped()) break;
+    if (!podium.open_to(family.bound, family.plan)) continue;
     const auto fitting = open_family({family.plan}, family.order * family_stride, &podium, scenario,
                                      evaluator, result);
     std::size_t tried = 0;
-    for (; tried < fitting.size() && podium.open_to(fitting[tried].bound) && !stopped(); ++tried) {
+    for (;
+         tried < fitting.size() && podium.open_to(fitting[tried].bound, family.plan) && !stopped();
+         ++tried) {
       const Bounded& candidate = fitting[tried];
       podium.offer({evaluator.iteration_time(candidate.plan), candidate.peak, candidate.order,
                     candidate.plan});
@@ -122,16 +167,50 @@ SearchResult search(const Scenario& scenario, Evaluator& evaluator,
     counts.simulated += tried;
     if (!result.expired) counts.pruned += fitting.size() - tried;
   }
-  if (!result.expired) counts.pruned += space.configurations - counts.evaluated;
+  if (!result.expired) {
+    counts.pruned += space.configurations - counts.evaluated;
+    add_near(families, podium, scenario.search, result);
+  }
   return finished(podium, std::move(result), evaluator);
+}
+
+std::optional<Ranked> simplest_even(const Scenario& s, const std::vector<BoundedPlan>& near,
+                                    Seconds most, const Simplicity& least, Evaluator& evaluator) {
+  std::vector<std::pair<Simplicity, const ParallelPlan*>> families;
+  for (const BoundedPlan& family : near) {
+    const Simplicity own = simplicity(family.plan);
+    if (family.bound <= most && own <= least) families.emplace_back(own, &family.plan);
+  }
+  std::stable_sort(families.begin(), families.end(),
+                   [](const auto& a, const auto& b) { return a.first < b.first; });
+  std::optional<Ranked> best;
+  Simplicity of_best = least;
+  SearchResult unused;
+  // A member is never simpler than its family.
+  for (std::uint64_t f = 0; f < families.size() && families[f].first <= of_best; ++f) {
+    Podium podium(1, costmodel::RankingRows::families);
+    podium.offer({most, Bytes(0), 0, *families[f].second});
+    for (const Bounded& member :
+         open_family({*families[f].second}, f * family_stride, &podium, s, evaluator, unused)) {
+      const Simplicity own = simplicity(member.plan);
+      const bool as_simple = best && own == of_best;
+      if (of_best < own || !podium.open_to(member.bound) ||
+          (as_simple && member.bound > best->time))
+        continue;
+      Ranked found{evaluator.iteration_time(member.plan), member.peak, member.order, member.plan};
+      if (found.time > most || (as_simple && !better(found, *best))) continue;
+      of_best = own;
+      best = std::move(found);
+    }
+  }
+  return best;
 }
 
 SearchResult brute_force(const Scenario& scenario, Evaluator& evaluator) {
   const SearchSpace space = enumerate(scenario);
   SearchResult result;
   result.statistics.configurations = space.configurations;
-  Podium podium(static_cast<std::size_t>(scenario.search.top));
-  constexpr std::uint64_t family_stride = 1u << 20;
+  Podium podium(scenario.search);
   for (std::size_t f = 0; f < space.families.size(); ++f) {
     for (const Bounded& candidate :
          open_family(space.families[f], f * family_stride, nullptr, scenario, evaluator, result)) {

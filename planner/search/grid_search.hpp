@@ -11,6 +11,8 @@
 
 #include "costmodel/estimate/estimate.hpp"
 #include "costmodel/scenario/scenario.hpp"
+#include "planner/search/best_plans.hpp"
+#include "planner/search/simplicity.hpp"
 
 namespace costmodel {
 class Evaluator;
@@ -26,8 +28,16 @@ struct SearchStatistics {
   std::uint64_t simulated = 0;
 };
 
+// A family's representative (Family), and a bound of its members.
+struct BoundedPlan {
+  costmodel::Seconds bound;
+  costmodel::ParallelPlan plan;
+};
+
 struct SearchResult {
-  std::vector<costmodel::Estimate> plans;  // best first; empty when nothing fits
+  std::vector<costmodel::Estimate> plans;  // fastest first; empty when nothing fits
+  // The families that may have a plan within search.simpler_within of the fastest; none if expired.
+  std::vector<BoundedPlan> near;
   SearchStatistics statistics;
   costmodel::Seconds lower_bound;  // of all plans of the space, unless expired
   bool expired = false;            // stopped early: the best plans so far
@@ -40,6 +50,12 @@ struct SearchResult {
 // the first in the enumeration. Polls `expired`, and once it returns true stops.
 SearchResult search(const costmodel::Scenario& scenario, costmodel::Evaluator& evaluator,
                     const std::function<bool()>& expired = {});
+
+// The fastest of the simplest even plans that fit, take no more than `most` and are at least as
+// simple as `least`. `near`: of a search's result; a family whose bound is more has none.
+std::optional<Ranked> simplest_even(const costmodel::Scenario& scenario,
+                                    const std::vector<BoundedPlan>& near, costmodel::Seconds most,
+                                    const Simplicity& least, costmodel::Evaluator& evaluator);
 
 // Evaluates every plan of the space; the tests compare search() with it.
 SearchResult brute_force(const costmodel::Scenario& scenario, costmodel::Evaluator& evaluator);

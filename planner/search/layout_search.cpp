@@ -42,7 +42,7 @@ void offer_new(Podium& podium, const Ranked& candidate) {
 
 LayoutSearch search_layouts(const Scenario& s, const SearchResult& even, int threads,
                             const std::function<bool()>& expired, std::uint64_t effort) {
-  Podium podium(static_cast<std::size_t>(s.search.top));
+  Podium podium(s.search);
   for (const auto& e : even.plans) podium.offer({e.iteration, e.peak, 0, e.plan});
   const auto families = bounded_families(s);
   LayoutSearch result;
@@ -57,15 +57,16 @@ LayoutSearch search_layouts(const Scenario& s, const SearchResult& even, int thr
     workers.emplace_back(s, podium, expired, effort / families_share);
   std::size_t next = 0;
   bool stopped = false;
-  for (; next < families.size() && podium.open_to(families[next].bound) && !stopped;
-       next = std::min(next + batch, families.size())) {
-    const std::size_t count = std::min(batch, families.size() - next);
-    std::vector<OpenedFamily> opened(count);
+  while (next < families.size() && podium.open_to(families[next].bound) && !stopped) {
+    std::vector<const BoundedFamily*> open;
+    for (; next < families.size() && open.size() < batch; ++next) {
+      const BoundedFamily& family = families[next];
+      if (podium.open_to(family.bound, family.plan)) open.push_back(&family);
+    }
+    std::vector<OpenedFamily> opened(open.size());
     std::atomic<std::size_t> taken{0};
     const auto work = [&](FamilySearch& worker) {
-      for (std::size_t i; (i = taken++) < count;) {
-        if (podium.open_to(families[next + i].bound)) opened[i] = worker.open(families[next + i]);
-      }
+      for (std::size_t i; (i = taken++) < open.size();) opened[i] = worker.open(*open[i]);
     };
     std::vector<std::jthread> others;
     for (std::size_t i = 1; i < workers.size(); ++i)

@@ -17,7 +17,7 @@ std::vector<Estimate> memory_front(const costmodel::Scenario& scenario, const Es
   for (const double share : front_shares) {
     const auto limit = min(fastest.peak * share, front.back().peak * (1 - least_saving));
     less.search.memory_margin = 1 - limit / scenario.cluster.device.memory;
-    auto found = fastest_plan(less, method, expired);
+    auto found = chosen_plan(less, method, expired);
     if (!found) break;
     front.push_back(std::move(*found));
   }

@@ -1,6 +1,6 @@
-// The Pareto front of iteration time and memory: the fastest plan, and others that need less memory
-// a device, each the fastest of those that need no more. Every row is the search of `plan` with a
-// lower limit, so it is proved like the best plan.
+// The front of iteration time and memory: the chosen plan, and others that need less memory a
+// device, each the one that `plan` chooses of those that need no more. Every row is its search with
+// a lower limit, so it is proved like the best plan.
 #pragma once
 
 #include <array>

@@ -380,11 +380,15 @@ std::vector<ParallelPlan> quickest(const Family& family, const Scenario& s) {
   return plans;
 }
 
+MemberChoices member_choices(const Family& family, const Scenario& s) {
+  return {recompute_choices(s, family.plan), zero_choices(s, family.plan)};
+}
+
 std::vector<ParallelPlan> members(const Family& family, const Scenario& s) {
   std::vector<ParallelPlan> plans;
-  const std::vector<int> stages = zero_choices(s, family.plan);
-  for (const Recompute& recompute : recompute_choices(s, family.plan)) {
-    for (const int zero : stages) {
+  const MemberChoices choices = member_choices(family, s);
+  for (const Recompute& recompute : choices.recompute) {
+    for (const int zero : choices.zero) {
       ParallelPlan plan = family.plan;
       plan.recompute = recompute;
       plan.zero = zero;
@@ -407,15 +411,33 @@ costmodel::Seconds bound_with_more(const costmodel::PlanCost& cost, const Parall
   return cost.bound.iteration - hidden * iteration_factor(s.cluster);
 }
 
+namespace {
+
+// Whether kinds of layers take turns.
+bool in_turns(const costmodel::ModelSpec& model) {
+  return !model.layer_pattern.empty() || !model.attention_pattern.empty() ||
+         (model.experts > 0 && model.moe_every > 1);
+}
+
+}  // namespace
+
 bool brackets_partial(const std::vector<ParallelPlan>& members, const costmodel::ModelSpec& model) {
-  const bool in_turns = !model.layer_pattern.empty() || !model.attention_pattern.empty() ||
-                        (model.experts > 0 && model.moe_every > 1);
   const auto offers = [&members](Recomputation kind) {
     return std::any_of(members.begin(), members.end(), [kind](const ParallelPlan& plan) {
       return plan.recompute == Recompute{kind, 0} && !splits_backward(plan.schedule);
     });
   };
-  return !in_turns && offers(Recomputation::none) && offers(Recomputation::full);
+  return !in_turns(model) && offers(Recomputation::none) && offers(Recomputation::full);
+}
+
+bool brackets_partial(const MemberChoices& choices, const Family& family,
+                      const costmodel::ModelSpec& model) {
+  const auto offers = [&choices](Recomputation kind) {
+    return std::find(choices.recompute.begin(), choices.recompute.end(), Recompute{kind, 0}) !=
+           choices.recompute.end();
+  };
+  return !in_turns(model) && !choices.zero.empty() && !splits_backward(family.plan.schedule) &&
+         offers(Recomputation::none) && offers(Recomputation::full);
 }
 
 }  // namespace planner

@@ -31,6 +31,14 @@ SearchSpace enumerate(const costmodel::Scenario& scenario);
 // stage_layers. Empty when the scenario fixes stage_layers or another schedule.
 SearchSpace enumerate_uneven(const costmodel::Scenario& scenario);
 
+// What the members of a family differ in: of n ZeRO stages, member k has recompute[k / n] and
+// zero[k % n].
+struct MemberChoices {
+  std::vector<costmodel::Recompute> recompute;  // cheapest first
+  std::vector<int> zero;
+};
+MemberChoices member_choices(const Family& family, const costmodel::Scenario& scenario);
+
 // The members of a family, cheapest recomputation first.
 std::vector<costmodel::ParallelPlan> members(const Family& family,
                                              const costmodel::Scenario& scenario);
@@ -52,6 +60,8 @@ costmodel::Seconds bound_with_more(const costmodel::PlanCost& cost,
 // those behind it that keep less. Nor with a split backward: what its weight gradients wait for is
 // the same however much is recomputed.
 bool brackets_partial(const std::vector<costmodel::ParallelPlan>& members,
+                      const costmodel::ModelSpec& model);
+bool brackets_partial(const MemberChoices& choices, const Family& family,
                       const costmodel::ModelSpec& model);
 
 // Plans whose fastest bounds all members: the representative, and, if the members include ZeRO-3,

@@ -25,7 +25,7 @@ struct SettledPlan {
 std::optional<SettledPlan> settled_plan(const costmodel::Scenario& scenario, int threads = 1);
 inline constexpr const char* no_valid_choice = "no choice of the keys written auto is valid";
 
-// The same of a run that has run, which had all of the memory.
+// The same of a run that has run, which had all of the memory: the fastest plan.
 std::optional<SettledPlan> settled_run(costmodel::Scenario scenario);
 
 }  // namespace planner

@@ -5,6 +5,7 @@
 #include "costmodel/estimate/evaluator.hpp"
 #include "planner/search/best_plans.hpp"
 #include "planner/search/replica_plan.hpp"
+#include "planner/search/simplest_plan.hpp"
 
 namespace planner {
 
@@ -49,13 +50,37 @@ void add_own_sizes(const Scenario& s, int threads, const std::function<bool()>& 
   all.found.lower_bound = min(all.found.lower_bound, all.meshes->lower_bound);
 }
 
-// The integer program for the ranking's plans, best first, but for those whose ZeRO it does not
-// price: in groups of shards, and ZeRO++. What it finds enters the ranking as a plan where that is
-// faster.
+// What a search without a mixture of sizes has found, ordered by time: the one to choose.
+Estimate choice(const Scenario& s, costmodel::Evaluator& evaluator,
+                const std::function<bool()>& stopped, const Strategies& all) {
+  const std::vector<Estimate>& ranked = all.found.plans;
+  Estimate chosen = simplest_plan(s, ranked, all.found, evaluator);
+  if (!all.layouts || s.search.simpler_within == 0) return chosen;
+  const auto fewer =
+      fewer_virtual_stages(s, chosen.plan, most_time(ranked.front().iteration, s), stopped);
+  const bool simpler = fewer && simplicity(*fewer) < simplicity(chosen.plan);
+  return simpler ? evaluator.estimate(*fewer) : chosen;
+}
+
+void choose(const Scenario& s, costmodel::Evaluator& evaluator,
+            const std::function<bool()>& stopped, Strategies& all) {
+  std::vector<Estimate>& ranked = all.found.plans;
+  if (ranked.empty()) return;
+  const Estimate chosen = choice(s, evaluator, stopped, all);
+  // Fewer virtual stages may turn out faster too: about their layouts nothing is proved.
+  if (ranked.front().iteration < chosen.iteration) all.fastest = ranked.front();
+  all.found.lower_bound = min(all.found.lower_bound, chosen.iteration);
+  ranked = chosen_first(std::move(ranked), chosen, s);
+}
+
+// The integer program for the ranking's plans, the chosen one first, but for those whose ZeRO it
+// does not price: in groups of shards, and ZeRO++. What it finds enters the ranking as a plan where
+// that is faster.
 void add_shardings(const Scenario& s, costmodel::Evaluator& evaluator,
                    const std::function<bool()>& stopped, Strategies& all) {
   std::vector<Estimate>& ranked = all.found.plans;
-  for (const Estimate& plan : all.layouts->plans) {
+  const Estimate chosen = choice(s, evaluator, stopped, all);
+  for (const Estimate& plan : chosen_first(all.layouts->plans, chosen, s)) {
     const bool plain = plan.plan.dp_replicate == 1 && !plan.plan.zero_plus_plus.any();
     if (!plan.plan.even() || !plain || (all.sharded > 0 && stopped())) continue;
     ShardedStage found = shard_plan(s, plan, evaluator, stopped);
@@ -68,6 +93,28 @@ void add_shardings(const Scenario& s, costmodel::Evaluator& evaluator,
     if (ahead || !all.sharding) all.sharding = std::move(found);
   }
   if (ranked.size() > at(s.search.top)) ranked.erase(ranked.begin() + s.search.top, ranked.end());
+}
+
+// Fills `all` with the searches' results, their plans ordered by time.
+void search_uniform(const Scenario& scenario, Reach reach, int threads,
+                    const std::function<bool()>& stopped, const std::function<bool()>& interrupted,
+                    std::uint64_t effort, costmodel::Evaluator& evaluator, Strategies& all) {
+  all.found = search(scenario, evaluator, interrupted);
+  all.even = all.found.plans;
+  if (reach == Reach::even || all.found.expired) return;
+  all.layouts = search_layouts(scenario, all.found, threads, stopped, effort);
+  all.found.plans = all.layouts->plans;
+  all.found.lower_bound = all.layouts->lower_bound;
+  all.two_stacks = scenario.model.encoder_decoder();
+  all.mtp_layers = scenario.model.mtp_layers;
+  if (reach == Reach::layouts) return;
+  if (scenario.cluster.devices <= most_mesh_devices && can_search_meshes(scenario))
+    add_own_sizes(scenario, threads, stopped, all);
+  const bool cut = interrupted && interrupted();
+  const bool frozen = scenario.training.fine_tuning.adapts();  // stages are not cut by operators
+  if (reach == Reach::sizes || all.layouts->plans.empty() || all.two_stacks || frozen || cut)
+    return;
+  add_shardings(scenario, evaluator, stopped, all);
 }
 
 }  // namespace
@@ -84,27 +131,13 @@ Strategies run_strategies(const costmodel::Scenario& scenario, Reach reach, int 
     return all;
   }
   costmodel::Evaluator evaluator(scenario.model, scenario.cluster, scenario.training);
-  all.found = search(scenario, evaluator, interrupted);
-  all.even = all.found.plans;
-  if (reach == Reach::even || all.found.expired) return all;
-  all.layouts = search_layouts(scenario, all.found, threads, stopped, effort);
-  all.found.plans = all.layouts->plans;
-  all.found.lower_bound = all.layouts->lower_bound;
-  all.two_stacks = scenario.model.encoder_decoder();
-  all.mtp_layers = scenario.model.mtp_layers;
-  if (reach == Reach::layouts) return all;
-  if (scenario.cluster.devices <= most_mesh_devices && can_search_meshes(scenario))
-    add_own_sizes(scenario, threads, stopped, all);
-  const bool cut = interrupted && interrupted();
-  const bool frozen = scenario.training.fine_tuning.adapts();  // stages are not cut by operators
-  if (reach == Reach::sizes || all.layouts->plans.empty() || all.two_stacks || frozen || cut)
-    return all;
-  add_shardings(scenario, evaluator, stopped, all);
+  search_uniform(scenario, reach, threads, stopped, interrupted, effort, evaluator, all);
+  choose(scenario, evaluator, stopped, all);
   return all;
 }
 
-std::optional<Estimate> fastest_plan(const Scenario& scenario, const SearchMethod& method,
-                                     const std::function<bool()>& stopped) {
+std::optional<Estimate> chosen_plan(const Scenario& scenario, const SearchMethod& method,
+                                    const std::function<bool()>& stopped) {
   Strategies all = run_strategies(scenario, method.reach.value_or(usual_reach(scenario)),
                                   method.threads, {}, stopped);
   if (all.found.plans.empty() || (stopped && stopped())) return std::nullopt;

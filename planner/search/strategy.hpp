@@ -19,14 +19,16 @@
 namespace planner {
 
 struct Strategies {
-  SearchResult found;                     // the reported result: the best over all searches
-  std::vector<costmodel::Estimate> even;  // the grid's plans, best first
-  std::optional<LayoutSearch> layouts;    // but for grid
-  std::optional<MeshSearch> meshes;       // for sizes and all; its plans are below layouts' best
-  std::optional<ShardedStage> sharding;   // for all: the critical stage of layouts' best plan
-  int sharded = 0;                        // plans of the ranking whose stages were sharded so
-  bool two_stacks = false;                // encoder-decoder model: no `sharding`
-  std::int64_t mtp_layers = 0;            // of the model: a layout in words has them
+  SearchResult found;  // the reported result over all searches: the chosen plan, then the fastest
+                       // of each other family
+  std::optional<costmodel::Estimate> fastest;  // where the chosen plan is a simpler one
+  std::vector<costmodel::Estimate> even;       // the grid's plans, best first
+  std::optional<LayoutSearch> layouts;         // but for grid
+  std::optional<MeshSearch> meshes;      // for sizes and all; its plans are below layouts' best
+  std::optional<ShardedStage> sharding;  // for all: the critical stage of layouts' best plan
+  int sharded = 0;                       // plans of the ranking whose stages were sharded so
+  bool two_stacks = false;               // encoder-decoder model: no `sharding`
+  std::int64_t mtp_layers = 0;           // of the model: a layout in words has them
   std::string interrupted;  // by which signal, told by the command; then nothing is proved
 };
 
@@ -53,7 +55,9 @@ Reach usual_reach(const costmodel::Scenario& scenario);
 // with `sizes` also the search over stages with sizes of their own, whose plans must be below that;
 // with `all` also the sharding search on the mesh of every plan of the ranking; a plan that this
 // amounts to enters the ranking where it is faster; with `meshes` only the search over stages with
-// sizes of their own, and over replicas. All searches poll `interrupted`, and all but
+// sizes of their own, and over replicas. Of the plans found the simplest is chosen that is within
+// search.simpler_within of the fastest, but for `meshes`, whose ranking stays one of times. All
+// searches poll `interrupted`, and all but
 // the grid search `expired`: no time limit cuts the grid short.
 Strategies run_strategies(const costmodel::Scenario& scenario, Reach reach, int threads,
                           const std::function<bool()>& expired,
@@ -69,8 +73,8 @@ struct SearchMethod {
 // The plan that `plan` reports first. Nothing where no plan fits, or once `stopped` returns true.
 // It keeps the scenario's own search.top: how many plans are ranked decides which layouts are
 // improved.
-std::optional<costmodel::Estimate> fastest_plan(const costmodel::Scenario& scenario,
-                                                const SearchMethod& method = {},
-                                                const std::function<bool()>& stopped = {});
+std::optional<costmodel::Estimate> chosen_plan(const costmodel::Scenario& scenario,
+                                               const SearchMethod& method = {},
+                                               const std::function<bool()>& stopped = {});
 
 }  // namespace planner

@@ -26,6 +26,8 @@ TEST_CASE("an empty map sets no limit") {
   const SearchLimits limits = read("{}");
   CHECK(limits.max_tp == 0);
   CHECK(limits.top == 5);
+  CHECK(limits.rows == RankingRows::families);
+  CHECK(limits.simpler_within == 0.01);
   CHECK(limits.zero.empty());
   CHECK(limits.schedules.empty());
 }
@@ -37,6 +39,8 @@ TEST_CASE("a value stands for a list of one") {
         std::vector{Recomputation::none, Recomputation::full});
   CHECK(read("{schedules: gpipe}").schedules == std::vector{ScheduleKind::gpipe});
   CHECK(read("{max_tp: 8, memory_margin: 0.1}").max_tp == 8);
+  CHECK(read("{rows: plans}").rows == RankingRows::plans);
+  CHECK(read("{simpler_within: 0}").simpler_within == 0);
 }
 
 TEST_CASE("what is no value of a list is told at its place") {

@@ -59,7 +59,8 @@ std::vector<std::string> scenarios() {
     for (const char* margin : {"0", "0.5", "0.9"})
       all.push_back(model + on("dgx-a100", 4) + trained(16, "stack: megatron-core-2025") +
                     "search: {memory_margin: " + margin + "}\n");
-    for (const char* limits : {"zero: [0]", "zero: [1, 3]", "recompute: [full]", "top: 1"})
+    for (const char* limits : {"zero: [0]", "zero: [1, 3]", "recompute: [full]", "top: 1",
+                               "rows: plans", "simpler_within: 0", "simpler_within: 0.03"})
       all.push_back(model + on("dgx-h100", 8) + trained(32, "precision: fp8, stack: nemo-2025") +
                     "search: {" + limits + "}\n");
     // Few sequences leave pipelines of three and four stages.
@@ -105,7 +106,7 @@ json asked(const std::string& command) {
 TEST_CASE("plan, sweep, compare, evaluate and export find the same best plan") {
   const Scratch scratch;
   std::filesystem::create_directory(scratch.path() / "best");
-  int none = 0, uneven = 0;
+  int none = 0, uneven = 0, simpler = 0;
   const auto all = scenarios();
   for (std::size_t i = 0; i < all.size(); i += sanitized ? 5 : 1) {
     const std::string& scenario = all[i];
@@ -123,6 +124,7 @@ TEST_CASE("plan, sweep, compare, evaluate and export find the same best plan") {
     }
     const Answer best = answer_of(planned["plans"][0]);
     uneven += best.plan["stage_layers"].empty() ? 0 : 1;
+    simpler += planned.contains("fastest") && !planned["fastest"].is_null() ? 1 : 0;
     CHECK(point["iteration_s"].get<double>() == doctest::Approx(best.iteration).epsilon(1e-5));
     CHECK(point["peak_gib"].get<double>() == doctest::Approx(best.peak / (1 << 30)).epsilon(1e-3));
     CHECK(answer_of(asked("evaluate " + file + " --set plan=auto")) == best);
@@ -139,6 +141,7 @@ TEST_CASE("plan, sweep, compare, evaluate and export find the same best plan") {
   }
   CHECK((sanitized || none > 0));
   CHECK((sanitized || uneven >= 3));
+  CHECK((sanitized || simpler >= 3));
 }
 
 TEST_CASE("batch and --front start from the same best plan") {

@@ -26,8 +26,8 @@ const char* const thousand =
 
 TEST_CASE("where only uneven stages obey the rules, sizes that divide better are faster") {
   const Scenario s = scenarios::read(thousand);
-  CHECK_FALSE(planner::fastest_plan(s, {.reach = Reach::even}));
-  const auto uneven = planner::fastest_plan(s);
+  CHECK_FALSE(planner::chosen_plan(s, {.reach = Reach::even}));
+  const auto uneven = planner::chosen_plan(s);
   REQUIRE(uneven);
   const auto lines = better_sizes(s, *uneven);
   REQUIRE(lines.size() == 3);
@@ -36,7 +36,7 @@ TEST_CASE("where only uneven stages obey the rules, sizes that divide better are
   CHECK(contains(lines[2], "another batch: training.global_batch=20"));
   Scenario more = s;
   more.cluster = resized(s.cluster, 1024);
-  const auto best = planner::fastest_plan(more, {.reach = Reach::even});
+  const auto best = planner::chosen_plan(more, {.reach = Reach::even});
   REQUIRE(best);
   CHECK(best->tokens_per_s > 1.5 * uneven->tokens_per_s);
   CHECK(contains(lines[0], format_seconds(best->iteration)));
@@ -44,7 +44,7 @@ TEST_CASE("where only uneven stages obey the rules, sizes that divide better are
 
 TEST_CASE("sizes that are no faster are not told, nor any once stopped") {
   const Scenario s = scenarios::read(thousand);
-  const auto uneven = planner::fastest_plan(s);
+  const auto uneven = planner::chosen_plan(s);
   REQUIRE(uneven);
   costmodel::Estimate quick = *uneven;
   quick.tokens_per_s *= 100;

@@ -97,8 +97,9 @@ TEST_CASE("gains are those of the best plan of each, the largest first") {
     CHECK(gain->refused.empty());
     CHECK(gain->best->iteration == best_of(upgrade.scenario).iteration);
     CHECK(gain->speedup == without.iteration / gain->best->iteration);
-    // More of anything but devices, whose number may not suit the batch, is no loss.
-    if (upgrade.kind != UpgradeKind::devices) CHECK(gain->speedup >= 1 - 1e-9);
+    // More of anything but devices, whose number may not suit the batch, is no loss, unless a
+    // simpler plan becomes quick enough.
+    if (upgrade.kind != UpgradeKind::devices) CHECK(gain->speedup >= 1 / 1.01);
     CHECK(gain->speedup_per_cost.has_value() == (upgrade.kind == UpgradeKind::devices));
     if (gain->speedup_per_cost && gain->devices == 128)
       CHECK(*gain->speedup_per_cost == gain->speedup / 2);

@@ -42,11 +42,32 @@ TEST_CASE("plans that recompute another number of layers share a row, the best o
   CHECK(podium.ranked().size() == 3);
 }
 
+TEST_CASE("a family of t, p, d, c, e has one row, which is open to what would be its best") {
+  Podium podium(2, costmodel::RankingRows::families);
+  podium.offer(plan(5, 1, 0));
+  podium.offer(plan(6, 1, 1));  // another of the family, and slower
+  podium.offer(plan(8, 2, 0));
+  REQUIRE(podium.ranked().size() == 2);
+  CHECK(podium.ranked()[0].time == Seconds(5));
+  CHECK(podium.open_to(Seconds(7)));
+  CHECK_FALSE(podium.open_to(Seconds(7), plan(7, 1, 0).plan));
+  CHECK(podium.open_to(Seconds(7), plan(7, 2, 0).plan));
+  CHECK(podium.open_to(Seconds(7), plan(7, 4, 0).plan));
+  CHECK_FALSE(podium.open_to(Seconds(9), plan(9, 4, 0).plan));
+  podium.offer(plan(4, 2, 1));
+  REQUIRE(podium.ranked().size() == 2);
+  CHECK(podium.ranked()[0].plan.tp == 2);
+  podium.offer(plan(4.5, 4, 0));  // the last row leaves
+  CHECK(podium.ranked()[1].plan.tp == 4);
+  CHECK(podium.worst(plan(0, 2, 0).plan) == Seconds(4));
+  CHECK(podium.worst(plan(0, 1, 0).plan) == Seconds(4.5));
+}
+
 TEST_CASE("a ranking has no row twice, pruned or not") {
   const auto s = scenarios::read(
       "model: llama-3-70b\ncluster: {base: dgx-a100, devices: 64}\n"
       "training: {global_batch: 128, sequence: 4096, stack: megatron-core-2026}\n"
-      "plan: {tp: 4, vpp: 1, cp: 1}\nsearch: {top: 12}\n");
+      "plan: {tp: 4, vpp: 1, cp: 1}\nsearch: {top: 12, rows: plans}\n");
   costmodel::Evaluator evaluator(s.model, s.cluster, s.training);
   const auto pruned = planner::search(s, evaluator).plans;
   const auto all = planner::brute_force(s, evaluator).plans;

@@ -84,7 +84,7 @@ TEST_CASE("Each number has the plan that the search finds there, uneven ones too
     if (!rung.best || rung.devices < 512) continue;
     auto there = s;
     there.cluster = resized(s.cluster, rung.devices);
-    const auto best = planner::fastest_plan(there);
+    const auto best = planner::chosen_plan(there);
     REQUIRE(best);
     CHECK(best->plan == rung.best->plan);
     CHECK(best->iteration == rung.best->iteration);

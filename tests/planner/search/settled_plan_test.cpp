@@ -34,7 +34,7 @@ double peak_of(const Scenario& s, const costmodel::ParallelPlan& plan) {
 
 TEST_CASE("a plan that is auto is the one that the search reports first") {
   const Scenario s = ten("auto");
-  const auto best = planner::fastest_plan(s);
+  const auto best = planner::chosen_plan(s);
   REQUIRE(best);
   const auto settled = settled_plan(s, 2);
   REQUIRE(settled);
@@ -45,7 +45,7 @@ TEST_CASE("a plan that is auto is the one that the search reports first") {
 
 TEST_CASE("layers are searched where stage_layers is auto, and even where it is left out") {
   const auto layers = [](const std::string& plan) {
-    return settled_plan(ten(plan)).value().plan.stage_layers;
+    return settled_plan(ten(plan, "search: {simpler_within: 0}\n")).value().plan.stage_layers;
   };
   CHECK(layers("{pp: 4, recompute: auto, stage_layers: auto}").size() == 4);
   CHECK(layers("{pp: 2, micro_batch: auto}").empty());
@@ -55,7 +55,7 @@ TEST_CASE("layers are searched where stage_layers is auto, and even where it is 
 TEST_CASE(
     "the margin is kept but for a run that has run, and what needs least stands in for none") {
   const std::string keys = "{tp: auto, micro_batch: auto, recompute: auto, zero: auto}";
-  const Scenario all = ten(keys, "search: {memory_margin: 0}\n");
+  const Scenario all = ten(keys, "search: {memory_margin: 0, simpler_within: 0}\n");
   const auto widest = settled_plan(all);
   REQUIRE(widest);
   const double share = peak_of(all, widest->plan) / all.cluster.device.memory.value;
