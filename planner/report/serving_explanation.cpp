@@ -19,9 +19,9 @@ using costmodel::ServingScenario;
 
 namespace {
 
-using Row = std::function<void(std::string, std::string, std::string)>;
+using PutRow = std::function<void(std::string, std::string, std::string)>;
 
-void memory_rows(const ServingScenario& s, const ServingEstimate& e, const Row& row) {
+void memory_rows(const ServingScenario& s, const ServingEstimate& e, const PutRow& row) {
   const auto& m = e.memory;
   row("B_w", format_bytes(m.weights),
       fmt::format(
@@ -38,7 +38,7 @@ void memory_rows(const ServingScenario& s, const ServingEstimate& e, const Row& 
 }
 
 // Of a token in a step, part by part.
-void token_rows(const ServingScenario& s, const ServingEstimate& e, const Row& row) {
+void token_rows(const ServingScenario& s, const ServingEstimate& e, const PutRow& row) {
   const auto& c = s.serving.engine.constants;
   const auto& device = s.cluster.device;
   row("bw_w",
@@ -74,7 +74,7 @@ void token_rows(const ServingScenario& s, const ServingEstimate& e, const Row& r
   row("t_token", format_seconds(e.token.total()), "t_w + t_kv + t_p + t_k + t_c + t_pp + t_h");
 }
 
-void request_rows(const ServingScenario& s, const ServingEstimate& e, const Row& row) {
+void request_rows(const ServingScenario& s, const ServingEstimate& e, const PutRow& row) {
   row("tpot", format_seconds(Seconds(e.tpot.mean)),
       s.plan.disaggregation
           ? "a step of the decoding pool, in closed form"
@@ -98,7 +98,7 @@ void request_rows(const ServingScenario& s, const ServingEstimate& e, const Row&
 
 Table serving_explanation(const ServingScenario& s, const ServingEstimate& e) {
   Table table{{{"symbol", false}, {"value", false}, {"where it comes from", false}}, {}};
-  const Row row = [&](std::string symbol, std::string value, std::string from) {
+  const PutRow row = [&](std::string symbol, std::string value, std::string from) {
     table.rows.push_back({std::move(symbol), std::move(value), std::move(from)});
   };
   memory_rows(s, e, row);
