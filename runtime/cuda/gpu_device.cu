@@ -16,6 +16,7 @@ GpuExecutor::GpuExecutor(const GpuOptions& options)
 GpuExecutor::~GpuExecutor() {
   for (const auto& [shape, table] : tables_) memory_.release(table);
   if (scratch_ != nullptr) memory_.release(scratch_);
+  if (column_parts_ != nullptr) memory_.release(column_parts_);
 }
 
 // Allocating and waiting would invalidate a capture.
@@ -56,6 +57,14 @@ float* GpuExecutor::scratch(Index floats) {
     scratch_size_ = floats;
   }
   return scratch_;
+}
+
+Pair* GpuExecutor::column_parts() {
+  if (column_parts_ == nullptr) {
+    expect_no_capture("the room for sums of columns is made");
+    column_parts_ = static_cast<Pair*>(memory_.allocate(most_column_parts * sizeof(Pair)));
+  }
+  return column_parts_;
 }
 
 namespace {

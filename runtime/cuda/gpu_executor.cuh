@@ -39,7 +39,7 @@ class GpuExecutor {
   }
   template <class Kernel>
   void columns(Index rows, Index cols, const Kernel& kernel) {
-    launch_columns(memory_.stream(), rows, cols, kernel);
+    launch_columns(memory_.stream(), rows, cols, kernel, column_parts());
   }
   template <class Kernel>
   void tiles(Index x, Index y, const Kernel& kernel) {
@@ -80,6 +80,7 @@ class GpuExecutor {
 
  private:
   void expect_no_capture(const char* what) const;
+  Pair* column_parts();
 
   GpuMemory memory_;  // first: it makes the GPU current
   GpuStreams streams_{memory_};
@@ -88,6 +89,7 @@ class GpuExecutor {
   std::map<std::pair<std::int64_t, std::int64_t>, float*> tables_;  // cosines, then sines
   float* scratch_ = nullptr;
   Index scratch_size_ = 0;
+  Pair* column_parts_ = nullptr;  // of columns(), which callers' scratch may feed
 };
 
 }  // namespace runtime::cuda

@@ -83,25 +83,47 @@ __global__ void __launch_bounds__(most_threads) run_block_rows(Index count, Kern
   for (Index row = blockIdx.x; row < count; row += gridDim.x) kernel(BlockTeam{room}, row);
 }
 
-// Lane = column; each of the block's 32 warps takes every 32nd row.
+// Lane = column; each of the block's warps takes every sixteenth row of the block's slice of rows.
+// With several slices their sums go to parts[slice, cols].
 template <class Kernel>
-__global__ void __launch_bounds__(most_threads) run_columns(Index rows, Index cols, Kernel kernel) {
-  __shared__ Pair sums[warp][warp + 1];
+__global__ void __launch_bounds__(column_warps* warp)
+    run_columns(Index rows, Index cols, Kernel kernel, Pair* parts) {
+  __shared__ Pair sums[column_warps][warp + 1];
   const Index lane = threadIdx.x % warp, own = threadIdx.x / warp;
   const Index step = static_cast<Index>(gridDim.x) * warp;
+  const Index share = (rows + gridDim.y - 1) / gridDim.y, begin = blockIdx.y * share;
+  const Index end = begin + share < rows ? begin + share : rows;
   for (Index first = static_cast<Index>(blockIdx.x) * warp; first < cols; first += step) {
     const Index col = first + lane;
     Pair sum;
-    for (Index row = own; row < rows && col < cols; row += warp) sum = sum + kernel.term(row, col);
+    for (Index row = begin + own; row < end && col < cols; row += column_warps)
+      sum = sum + kernel.term(row, col);
     sums[own][lane] = sum;
     __syncthreads();
     if (own == 0 && col < cols) {
-      for (int i = 1; i < warp; ++i) sum = sum + sums[i][lane];
-      kernel.add(col, sum);
+      for (int i = 1; i < column_warps; ++i) sum = sum + sums[i][lane];
+      if (gridDim.y > 1)
+        parts[blockIdx.y * cols + col] = sum;
+      else
+        kernel.add(col, sum);
     }
     __syncthreads();
   }
 }
+
+// Adds the slices' sums up in their order, so that a sum is the same each time.
+template <class Kernel>
+struct ColumnParts {  // count: cols
+  Index cols;
+  int slices;
+  Kernel kernel;
+  const Pair* parts;
+  __device__ void operator()(Index col) const {
+    Pair sum = parts[col];
+    for (int i = 1; i < slices; ++i) sum = sum + parts[i * cols + col];
+    kernel.add(col, sum);
+  }
+};
 
 template <class Kernel>
 void launch_elements(cudaStream_t stream, Index count, const Kernel& kernel) {
@@ -122,12 +144,18 @@ void launch_rows(cudaStream_t stream, Index count, Index width, const Kernel& ke
   check(cudaGetLastError());
 }
 
+// `parts`: room for most_column_parts of them.
 template <class Kernel>
-void launch_columns(cudaStream_t stream, Index rows, Index cols, const Kernel& kernel) {
+void launch_columns(cudaStream_t stream, Index rows, Index cols, const Kernel& kernel,
+                    Pair* parts) {
   if (cols == 0) return;
-  const LaunchShape shape = column_shape(cols);
-  run_columns<<<shape.blocks, shape.threads, 0, stream>>>(rows, cols, kernel);
+  const ColumnShape shape = column_shape(rows, cols);
+  run_columns<<<dim3(shape.blocks, shape.slices), shape.threads, 0, stream>>>(rows, cols, kernel,
+                                                                              parts);
   check(cudaGetLastError());
+  if (shape.slices > 1)
+    launch_elements(stream, cols,
+                    ColumnParts<Kernel>{cols, static_cast<int>(shape.slices), kernel, parts});
 }
 
 }  // namespace runtime::cuda

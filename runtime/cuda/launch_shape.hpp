@@ -37,9 +37,23 @@ constexpr LaunchShape row_shape(std::int64_t rows, std::int64_t width) {
   return {blocks_for(rows, 1), width <= 4096 ? 256U : unsigned{most_threads}};
 }
 
-// 32 columns per block; its 32 warps share their rows.
-constexpr LaunchShape column_shape(std::int64_t cols) {
-  return {blocks_for(cols, warp), most_threads};
+// 32 columns per block; its warps share their rows, and `slices` blocks the rows of the same
+// columns, so that few columns fill a GPU too: as many as make this number of blocks, which is two
+// rounds of the 528 that an H100 holds at once, if 128 rows are left to each. Sixteen warps, as
+// twice as many leave a thread too few registers.
+inline constexpr int column_warps = 16;
+inline constexpr std::int64_t column_blocks = 1056;
+inline constexpr std::int64_t most_column_parts = 2 * column_blocks * warp;
+
+struct ColumnShape {
+  unsigned blocks, slices, threads;
+};
+
+constexpr ColumnShape column_shape(std::int64_t rows, std::int64_t cols) {
+  const unsigned blocks = blocks_for(cols, warp);
+  const std::int64_t wanted = (column_blocks + blocks - 1) / blocks;
+  const std::int64_t slices = std::clamp<std::int64_t>(rows / 128, 1, wanted);
+  return {blocks, static_cast<unsigned>(slices), column_warps * warp};
 }
 
 // The largest power of two, at most 256, that divides an address in bytes; cuBLASLt's heuristic

@@ -135,7 +135,17 @@ TEST_CASE("launches cover what they are asked for, and no more blocks than a gri
   CHECK(row_shape(9, 1025).blocks == 9);
   CHECK(row_shape(9, 1025).threads == 256);
   CHECK(row_shape(9, 50000).threads == 1024);
-  CHECK(column_shape(33).blocks == 2);
+  CHECK(column_shape(100, 33).blocks == 2);
+  CHECK(column_shape(100, 33).slices == 1);
+  for (const std::int64_t rows : {1, 127, 4096, 1 << 20}) {
+    for (const std::int64_t cols : {1, 64, 1152, 20000, 1 << 20}) {
+      const ColumnShape shape = column_shape(rows, cols);
+      CHECK(shape.slices >= 1);
+      CHECK((shape.slices == 1 || rows / shape.slices >= 128));
+      CHECK((shape.slices == 1 || shape.slices * cols <= most_column_parts));
+    }
+  }
+  CHECK(column_shape(8192, 1152).slices * column_shape(8192, 1152).blocks >= column_blocks);
   for (const std::int64_t width : {1, 1024, 1025, 100000})
     CHECK(row_shape(1, width).threads % 32 == 0);
 }
