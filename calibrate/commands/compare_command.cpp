@@ -29,7 +29,10 @@ std::string compare_scenario(const std::string& scenario, const std::string& pro
                              const costmodel::ConfigPath& path) {
   const std::vector<std::string> alone{"cluster.devices=1", "plan.tp=1", "plan.pp=1", "plan.dp=1"};
   auto s = costmodel::load_scenario(costmodel::scenario_file(scenario, path), path, alone);
-  if (!profile.empty()) s.cluster.device = device_named(profile, path);
+  if (!profile.empty()) {
+    s.cluster.device = device_named(profile, path);
+    set_neighbours(s.cluster);
+  }
   s.training.precision = s.training.gradient_precision = costmodel::Precision::fp32;
   const auto plan = costmodel::resolve_plan(s);
   costmodel::Evaluator evaluator(s.model, s.cluster, s.training);

@@ -125,10 +125,38 @@ Seconds time(const AttentionContext& o, Pass pass, const DeviceSpec& device, Pre
   return product_time(batch, s, keys, d, device, p) + product_time(batch, keys, d, s, device, p);
 }
 
+// Of the device's measurements of the kernel itself.
+const RateTable* table_of(const FlashAttention& o, Pass pass, const DeviceSpec& device,
+                          Precision precision) {
+  if (!o.as_measured || !o.causal_skip || o.narrow) return nullptr;
+  if (!o.cudnn && !o.second_generation) return nullptr;
+  for (const RateTable& table : o.cudnn ? device.cudnn_measured : device.attention2_measured)
+    if (table.pass == pass && table.precision == attention_precision(precision)) return &table;
+  return nullptr;
+}
+
 Seconds time(const FlashAttention& o, Pass pass, const DeviceSpec& device, Precision precision) {
   const Precision p = attention_precision(precision);
   const Work work = work_of(o, pass, storage_bytes(precision));
   const bool forward = pass == Pass::forward;
+  if (const RateTable* table = table_of(o, pass, device, precision)) {
+    const auto keys = static_cast<double>(o.blocks > 1 || o.cross ? o.s : o.key_count());
+    const double row = std::min(keys, o.attended > 0 ? o.attended
+                                      : o.window > 0 ? 2 * static_cast<double>(o.window)
+                                                     : keys);
+    // Rows shorter than the table's, and fewer blocks of queries than its 2,048, fill less.
+    const auto part = [](double n, double half) { return n / (n + half); };
+    const double first = table->axes.front().front(), half = device.attention_half_sequence;
+    const double short_rows = row < first ? part(row, half) / part(first, half) : 1;
+    const double blocks =
+        static_cast<double>(o.sequences) * static_cast<double>(o.heads) * std::ceil(keys / 128);
+    const double few = std::min(
+        1.0, part(blocks, device.attention_half_blocks) / part(2048, device.attention_half_blocks));
+    const FlopsPerSecond rate(
+        rate_at(*table, std::array{std::max(row, 1.0), static_cast<double>(o.head_dim)}) *
+        short_rows * few);
+    return max(work.executed / rate, bytes_time(work, device));
+  }
   const double best = forward ? device.attention_forward : device.attention_backward;
   const double second = forward ? device.attention2_forward : device.attention2_backward;
   // A block of a ring is as short as the rank's queries; gathered keys make long rows.
@@ -185,6 +213,11 @@ Seconds product_time(double batch, double m, double n, double k, const DeviceSpe
   const Bytes moved(batch * (m * n * storage_bytes(precision) + (m * k + n * k) * operand));
   return device.gemm_start +
          max(Flops(2 * batch * m * n * k) / rate, streaming_time(moved, 1, device));
+}
+
+bool is_tabled(const Op& op, Pass pass, const DeviceSpec& device, Precision precision) {
+  const auto* attention = std::get_if<FlashAttention>(&op);
+  return attention != nullptr && table_of(*attention, pass, device, precision) != nullptr;
 }
 
 Seconds streaming_time(Bytes moved, int kernels, const DeviceSpec& device) {

@@ -20,6 +20,10 @@ Seconds product_time(double batch, double m, double n, double k, const DeviceSpe
 // The fraction of the device (0 to 1) that the best tiling of `batch` m x n results fills.
 double tile_fill(double batch, double m, double n, int multiprocessors);
 
+// Whether a table of the device gives the time of an attention kernel, so that no factor of a
+// framework applies.
+bool is_tabled(const Op& op, Pass pass, const DeviceSpec& device, Precision precision);
+
 // Time of a chain of memory-bound kernels.
 Seconds streaming_time(Bytes moved, int kernels, const DeviceSpec& device);
 

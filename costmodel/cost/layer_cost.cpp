@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "costmodel/cost/device_time.hpp"
+#include "costmodel/cost/kernel_time.hpp"
 #include "costmodel/cost/measured_time.hpp"
 
 namespace costmodel {
@@ -129,14 +130,31 @@ void add_step(const Step& step, const OpList& list, const Pricing& pricing, Cost
   const Seconds time = device_time(step.node->op, step.pass, device, pricing.precision);
   const bool measured =
       measured_time(step.node->op, step.pass, device, pricing.precision).has_value();
-  cost.compute += time * (measured ? 1.0 : pricing.factor_of(step.node->op));
+  const auto use = [&](auto kernels) {
+    return pricing.kernels == nullptr || measured
+               ? std::nullopt
+               : kernels(step.node->op, step.pass, *pricing.kernels,
+                         storage_bytes(pricing.precision), device);
+  };
+  int kernels = work.kernels;
+  if (const auto own = use(kernels_of)) {
+    cost.compute += own->time;
+    kernels = own->kernels;
+  } else {
+    const bool alone = measured || is_tabled(step.node->op, step.pass, device, pricing.precision);
+    cost.compute += time * (alone ? 1.0 : pricing.factor_of(step.node->op));
+  }
+  if (const auto around = use(kernels_around)) {
+    cost.compute += around->time;
+    kernels += around->kernels;
+  }
   if (step.pass == Pass::weight_gradient && !measured) {
     cost.compute +=
         streaming_time(Bytes(weights_of(step.node->op) * pricing.accumulation_bytes), 0, device);
   }
   cost.model += work.model;
   cost.executed += work.executed;
-  if (!in_graph(step.node->scope, pricing.overlap)) cost.kernels += work.kernels;
+  if (!in_graph(step.node->scope, pricing.overlap)) cost.kernels += kernels;
   if (step.collective == CollectiveKind::none) return;
   const Bytes message = message_of(step, list);
   const Axis axis = axis_of(step);
@@ -229,7 +247,8 @@ void add_attention(const OpList& list, Recomputed what, const Pricing& pricing, 
     return sum;
   };
   cost.attention_forward = time(forward_steps(list));
-  cost.attention_backward = time(backward_steps(list)) + time(recompute_steps(list, what));
+  cost.attention_backward =
+      time(backward_steps(list)) + time(recompute_steps(list, what, pricing.checkpoint_stops));
 }
 
 }  // namespace
@@ -241,7 +260,7 @@ LayerCost layer_cost(const OpList& list, Recomputed what, const Pricing& pricing
   cost.backward = price(backward_steps(list), list, pricing);
   cost.input_gradient = price(input_gradient_steps(list), list, pricing);
   cost.weight_gradient = price(weight_gradient_steps(list), list, pricing);
-  cost.recompute = price(recompute_steps(list, what), list, pricing);
+  cost.recompute = price(recompute_steps(list, what, pricing.checkpoint_stops), list, pricing);
   cost.footprint = footprint(list, what);
   if (list.adapted) add_frozen(list, pricing, cost);
   if (std::ranges::any_of(list.nodes, attends_in_samples, &Node::op))

@@ -68,6 +68,9 @@ struct Pricing {
   Seconds tensor_host;                 // host time of a tensor-parallel collective
   Seconds dropless_host;               // least time of a layer's forward per local expert
   bool shared_expert_overlap = false;  // shared experts compute beside dispatch and combine
+  const KernelSet* kernels = nullptr;  // the framework's kernels between the products; null: by the
+                                       // operators' own passes and elementwise_factor
+  bool checkpoint_stops = false;       // see StackMemory
 };
 
 // Whether a group's collectives can go through user buffers, which live in one NVLink domain: it

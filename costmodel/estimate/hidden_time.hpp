@@ -1,7 +1,7 @@
 // Communication of an iteration that other work hides, which the breakdown does not count: what the
 // collectives of the critical rank take alone, one after the other, less what they add to the
 // iteration. Nothing of the prediction follows from it; it is worked out for reports, by pricing
-// the plan again as if nothing ran beside communication.
+// the plan again as if nothing ran during communication.
 #pragma once
 
 #include "costmodel/base/units.hpp"

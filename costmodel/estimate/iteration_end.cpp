@@ -5,6 +5,7 @@
 
 #include "costmodel/cost/collective.hpp"
 #include "costmodel/cost/device_time.hpp"
+#include "costmodel/cost/kernel_time.hpp"
 #include "costmodel/cost/measured_time.hpp"
 #include "costmodel/plan/plan_schedule.hpp"
 #include "costmodel/schedule/closed_form.hpp"
@@ -21,7 +22,7 @@ Bytes optimizer_traffic(double own, double gradients, const TrainingSpec& traini
 namespace {
 
 // Optimizers that treat parameters unlike: the same passes over their own states, and Muon's
-// products. With ZeRO 1 whole matrices are the ranks' shares (Megatron-LM,
+// products. With ZeRO 1 unsharded matrices are the ranks' shares (Megatron-LM,
 // core/optimizer/layer_wise_optimizer.py), taken as even.
 Seconds unlike_optimizer_time(const PlanInputs& in, const RankParameters& rank, double own) {
   const TrainingSpec& training = in.on.training;
@@ -52,6 +53,13 @@ Seconds optimizer_time(const PlanInputs& in, const RankParameters& rank) {
     return *measured *
            slowdown_together(cluster.device, static_cast<double>(ranks_on_a_node(cluster)));
   }
+  const KernelSet& set =
+      training.stack.kernels.used(training.overlap.compile, training.fine_tuning.adapts());
+  if (const auto kernels = kernel_time(set, KernelOp::optimizer, true, own, 0,
+                                       storage_bytes(training.precision), cluster.device);
+      kernels && training.optimizer == Optimizer::adam &&
+      training.moment_precision == Precision::fp32)
+    return kernels->time;
   const double kept_gradients = in.plan.shards_states_further() ? own
                                 : in.plan.zero >= 2             ? part
                                                                 : rank.all;

@@ -25,6 +25,8 @@ struct StageRow {
   Cost weight_gradient;                 // of a split backward, which `backward` includes; else zero
   Seconds zero_forward, zero_backward;  // exposed ZeRO gathers and reductions
   Seconds zero_sent_forward, zero_sent_backward;  // of groups of shards: all, hidden ones as well
+  Seconds copies_forward, copies_backward;  // in the above: copies of sharded parameters, additions
+                                            // of gradients, and the host's launches of them
   // With packed samples: attention of the rank with the longest ones beyond the mean's.
   Seconds longest_forward, longest_backward;
 };

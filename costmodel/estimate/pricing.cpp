@@ -60,6 +60,8 @@ LayerContext context_of(const ParallelPlan& plan, const Workload& on) {
                              ? operand_bytes(on.training.precision)
                              : 0,
           .attention = stack.kernels.attention,
+          .attention_as_measured =
+              !stack.kernels.used(compiled, on.training.fine_tuning.adapts()).empty(),
           .fused_softmax = stack.kernels.fused_softmax || compiled,
           .fused_softmax_batches = compiled ? 1 : stack.kernels.fused_softmax_batches,
           .triangular_softmax = stack.kernels.triangular_softmax,
@@ -103,6 +105,9 @@ namespace {
 // kernel: read both, write one.
 double accumulation_bytes(const TrainingSpec& training, const ParallelPlan& plan) {
   if (!joins_buffer(plan)) return 0;
+  const KernelSet& set =
+      training.stack.kernels.used(training.overlap.compile, training.fine_tuning.adapts());
+  if (set.find(KernelOp::accumulate, false) != nullptr) return 0;  // estimate/stage_cost
   const double gradient = gradient_bytes_per_parameter(training);
   const bool fused = gradient > 2 || training.stack.kernels.fused_accumulation;
   return fused ? (2 * gradient - 2) / 2 : 3 * gradient;
@@ -128,6 +133,7 @@ Pricing pricing_of(const ParallelPlan& plan, const Workload& on) {
   const Mesh mesh(plan);
   const StackSpec& stack = on.training.stack;
   const bool compiled = on.training.overlap.compile;
+  const KernelSet& set = stack.kernels.used(compiled, on.training.fine_tuning.adapts());
   return {
       &on.cluster,
       mesh.layout(Axis::tensor, on.cluster),
@@ -148,7 +154,9 @@ Pricing pricing_of(const ParallelPlan& plan, const Workload& on) {
        on.model.expert_groups_per_token, on.training.stack.experts.exchange_efficiency},
       tensor_host(plan, on),
       waits_for_rows(on.training) ? on.training.stack.experts.dropless_host : Seconds(0),
-      plan.experts.shared_overlap};
+      plan.experts.shared_overlap,
+      set.empty() ? nullptr : &set,
+      stack.memory.checkpoint_stops};
 }
 
 // The plan as the framework runs it. torchtitan's selective recomputation repeats every second

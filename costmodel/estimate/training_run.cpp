@@ -29,7 +29,7 @@ constexpr Assumed restart_time{600,
                                "MegaScale's ten minutes to detect and diagnose (arXiv:2402.15627, "
                                "section 6)"};
 
-// The device's share, from the group that it is of, else from the whole.
+// The device's share, from the group that it is of, else from the cluster.
 double known(double own, double whole) { return own > 0 ? own : whole; }
 
 double failures_per_second(const ClusterSpec& cluster, std::vector<std::string>& assumed) {

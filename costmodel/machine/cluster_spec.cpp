@@ -83,8 +83,23 @@ DeviceSpec at_pace(DeviceSpec device, double pace) {
   return device;
 }
 
+void set_neighbours(ClusterSpec& cluster) {
+  DeviceSpec& device = cluster.device;
+  const bool alone = std::min(cluster.devices, cluster.devices_per_node) == 1;
+  if (!device.alone || alone == device.is_alone) return;
+  const auto scale = [alone](auto& figure, double times) {
+    figure = alone ? figure * times : figure / times;
+  };
+  scale(device.gemm_efficiency, device.alone->gemm_efficiency);
+  scale(device.gemm_half_k, device.alone->gemm_half_k);
+  scale(device.gemm_start, device.alone->gemm_start);
+  scale(device.memory_efficiency, device.alone->memory_efficiency);
+  device.is_alone = alone;
+}
+
 // A scenario may override only `devices` or `devices_per_node`; the tiers are then adjusted.
 void fit_tiers(ClusterSpec& cluster) {
+  set_neighbours(cluster);
   auto& tiers = cluster.tiers;
   if (tiers.size() > 1 && tiers.front().devices != cluster.devices_per_node) {
     tiers.front().devices = cluster.devices_per_node;

@@ -16,6 +16,12 @@
 
 namespace costmodel {
 
+// How many times as much of a device's rates as is written of it, which is what published runs of
+// full nodes sustain, single kernels reach on a device whose node has no other at work.
+struct RatesAlone {
+  double gemm_efficiency = 1, gemm_half_k = 1, gemm_start = 1, memory_efficiency = 1;
+};
+
 struct DeviceSpec {
   std::string name;
   std::string title;
@@ -38,6 +44,9 @@ struct DeviceSpec {
   double attention2_forward =
       0.6;  // for FlashAttention 2; equal to the above where no better kernel exists
   double attention2_backward = 0.5;
+  // FlashAttention 2 and cuDNN's attention, by what rows of so many keys and heads of so many
+  // columns reach.
+  std::vector<RateTable> attention2_measured, cudnn_measured;
   double attention_half_sequence =
       0;  // causal kernels on s tokens reach s / (s + this) of it: masked tiles, start and tail
   double attention_half_blocks = 0;  // with n blocks of 128 queries, n / (n + this): occupancy
@@ -64,6 +73,8 @@ struct DeviceSpec {
                       // measurement; 0: unknown
   };
   std::vector<Together> together;
+  std::optional<RatesAlone> alone;
+  bool is_alone = false;  // whether the rates above are those of a device alone
   Seconds yardstick;  // time of runtime/devices/yardstick.hpp at the pace of `measured`; 0: unknown
   // Linear between heads of 128 and 192, constant beyond.
   double narrow_attention_speedup(double head_dim, bool forward) const;
@@ -169,6 +180,10 @@ double pace_together(const DeviceSpec& device, double devices);
 // time-slicing included: each `slowdown` is scaled from its recorded pace to this one, and the
 // remaining contention is kept. Unchanged when a Together::pace is unknown.
 DeviceSpec at_pace(DeviceSpec device, double pace);
+
+// The device as it is in this cluster: alone on its node, or one of several. Again after a change
+// of the number of devices or of the device.
+void set_neighbours(ClusterSpec& cluster);
 
 // Fits the tiers to `devices` and `devices_per_node` by removing or stretching them, and records a
 // stretch in `assumed`.

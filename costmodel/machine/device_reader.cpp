@@ -113,6 +113,25 @@ const Keys<D>& narrow_attention_rows() {
   return keys;
 }
 
+Key<D> attention_tables(std::string_view name, std::vector<RateTable> D::*tables,
+                        std::string_view help) {
+  return key::special<D>(name,
+                         key::fixed_text("a list of {op: flash attention, pass, precision, "
+                                         "sequence, head_dim, flops_per_s}"),
+                         help, [name, tables](MapReader& reader, D& device) {
+                           const Value* list = reader.optional(name);
+                           if (list == nullptr) return;
+                           device.*tables = read_rate_tables(*list);
+                           for (std::size_t i = 0; i < (device.*tables).size(); ++i) {
+                             if ((device.*tables)[i].op == MeasuredOp::flash_attention) continue;
+                             throw ConfigError(list->items[i].mark,
+                                               fmt::format("{} holds a table of {}", name,
+                                                           name_of((device.*tables)[i].op)),
+                                               "write op: flash attention");
+                           }
+                         });
+}
+
 const Keys<D>& attention_rows() {
   static const auto keys = key::rows<D>(
       key::required_source<D>(),
@@ -130,6 +149,10 @@ const Keys<D>& attention_rows() {
                      "with n blocks of 128 queries, n / (n + this)"),
       key::number<D>("half_head_dim", &D::attention_half_head_dim, 0, 1e6,
                      "with heads of size d, d / (d + this)"),
+      attention_tables("flash2_tables", &D::attention2_measured,
+                       "FlashAttention 2 as measured, for stacks that name their kernels"),
+      attention_tables("cudnn_tables", &D::cudnn_measured,
+                       "cuDNN's attention as measured, for the same"),
       group("fp8_speedup", narrow_attention_rows()));
   return keys;
 }
@@ -185,6 +208,27 @@ const Keys<D::Together>& together_rows() {
   return keys;
 }
 
+const Keys<D>& alone_rows() {
+  using A = RatesAlone;
+  const auto of = [](auto A::*field) {
+    return [field](D & d) -> auto& {
+      return d.alone ? (*d.alone).*field : d.alone.emplace().*field;
+    };
+  };
+  const auto times = [&](std::string_view name, auto field, std::string_view help) {
+    return key::number<D>(name, of(field), 0.1, 10, help);
+  };
+  static const auto keys = key::rows<D>(
+      key::required_source<D>(),
+      times(
+          "gemm_efficiency", &A::gemm_efficiency,
+          "of gemm.efficiency, so many times as much on a device whose node has no other at work"),
+      times("gemm_half_k", &A::gemm_half_k, "the same of gemm.half_k"),
+      times("gemm_start", &A::gemm_start, "the same of gemm.start_s"),
+      times("memory_efficiency", &A::memory_efficiency, "the same of memory_efficiency.large"));
+  return keys;
+}
+
 void read_together(const Value& list, D& device) {
   if (list.kind != Value::Kind::sequence) {
     throw ConfigError(list.mark, "together is not a list",
@@ -221,7 +265,8 @@ const Keys<D>& device_rows() {
       group("operators", operator_rows()),
       key::list<D>("together", together_rows(), "how devices of a node slow one another down",
                    read_together),
-      group("pace", pace_rows()), key::source<D>(), key::note<D>("notes", "for people"),
+      group("alone", alone_rows()), group("pace", pace_rows()), key::source<D>(),
+      key::note<D>("notes", "for people"),
       key::note<D>("measured_as", "what sources of microbenchmarks call it"),
       key::note<D>("machine", "what `shardplan calibrate --backend` measured"),
       key::note<D>("fit", "what `shardplan calibrate` fitted"));

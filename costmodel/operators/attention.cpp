@@ -138,7 +138,9 @@ FlashAttention LayerBuilder::attention_of(std::int64_t heads, std::int64_t kv_he
           context_.narrow_attention,
           model_.attention_sinks,
           window_,
-          context_.attended};
+          context_.attended,
+          context_.attention_as_measured,
+          context_.attention == AttentionKernel::cudnn};
 }
 
 TensorId LayerBuilder::flash(const std::vector<TensorId>& inputs, const FlashAttention& op) {

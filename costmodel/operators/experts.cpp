@@ -43,7 +43,7 @@ TensorId LayerBuilder::experts(TensorId x) {
   if (context_.expert_group > 0) {
     rows = to_places(Site::combine_product, {rows, chosen}, tokens);
   } else if (!once) {
-    rows = add(Site::unpermute, Permute{tokens, h, k}, {rows}, tokens, h);
+    rows = add(Site::unpermute, Permute{tokens, h, k, true}, {rows}, tokens, h);
   }
   if (model_.moe_latent_size == 0) return rows;
   return linear(Site::from_expert_vectors, rows, rows, tokens, model_.hidden, h,

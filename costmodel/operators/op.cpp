@@ -215,11 +215,13 @@ struct LossPass {
 //   te       maximum and sum, then the gradient in the place of the logits; backward scales it
 //            (Transformer Engine 2.2 to 2.17, pytorch/triton/cross_entropy.py)
 //   flash    maximum, then sum; the gradient from the logits
+//   compiled both in one reading of the logits; the gradient from them
 constexpr std::array<std::array<LossPass, 2>, loss_kernel_names.size()> loss_passes{{
     {{{1, 9, 7}, {1, 3, 3}}},
     {{{1, 5, 6}, {1, 4, 3}}},
     {{{3, 0, 2}, {2, 0, 1}}},
     {{{2, 0, 2}, {2, 0, 1}}},
+    {{{1, 0, 2}, {2, 0, 1}}},
 }};
 
 Work work(const CrossEntropy& o, Pass pass, double e) {

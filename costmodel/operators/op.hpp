@@ -60,6 +60,7 @@ struct Routing {
 // Copies `rows` rows to the order of their experts, or back; each row to or from `copies` places.
 struct Permute {
   std::int64_t rows, cols, copies;
+  bool sums = false;  // back from the experts, where the copies of a row are added up
 };
 // The keys that a query reaches at most.
 constexpr std::int64_t window_of(std::int64_t window, std::int64_t keys) {
@@ -108,6 +109,8 @@ struct FlashAttention {
   // Of packed samples: the tokens of a query's own sample, on average over queries, which it
   // attends to alone; 0: a sequence is one sample.
   double attended = 0;
+  bool as_measured = false;  // by the device's table of this kernel, where it has one
+  bool cudnn = false;        // which is cuDNN's
   std::int64_t value_dim() const { return v_head_dim > 0 ? v_head_dim : head_dim; }
   std::int64_t key_count() const { return keys > 0 ? keys : s; }
   double reach() const {  // keys of a query at most

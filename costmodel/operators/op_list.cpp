@@ -293,12 +293,24 @@ std::vector<Step> input_gradient_steps(const OpList& list) { return backward_par
 
 std::vector<Step> weight_gradient_steps(const OpList& list) { return backward_part(list, true); }
 
-std::vector<Step> recompute_steps(const OpList& list, Recomputed what) {
+std::vector<Step> recompute_steps(const OpList& list, Recomputed what, bool stops) {
+  std::vector<bool> needed(list.tensors.size(), false);
+  for (const Node& node : list.nodes)
+    for (const TensorId id : node.saved) needed[static_cast<std::size_t>(id)] = true;
   std::vector<Step> steps;
+  std::size_t last = 0;  // steps up to the last tensor that is needed
   for (const Node& node : list.nodes) {
-    if (in_region(node, what))
-      steps.push_back(forward_step(list, static_cast<std::size_t>(&node - list.nodes.data())));
+    if (!in_region(node, what)) continue;
+    steps.push_back(forward_step(list, static_cast<std::size_t>(&node - list.nodes.data())));
+    // What it saves of its own making, masks and statistics, it makes as it runs.
+    const bool makes = std::any_of(node.saved.begin(), node.saved.end(), [&](TensorId id) {
+      const TensorRole role = list.tensors[static_cast<std::size_t>(id)].role;
+      return role == TensorRole::mask || role == TensorRole::statistics ||
+             role == TensorRole::beside;
+    });
+    if (makes || needed[static_cast<std::size_t>(node.output)]) last = steps.size();
   }
+  if (stops) steps.erase(steps.begin() + static_cast<std::ptrdiff_t>(last), steps.end());
   return steps;
 }
 

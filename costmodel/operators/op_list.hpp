@@ -107,8 +107,9 @@ std::vector<Step> weight_gradient_steps(const OpList& list);
 enum class Recomputed : unsigned { nothing = 0, attention_core = 1, everything = ~0U };
 bool is_recomputed(Region region, Recomputed what);
 
-// The forward steps of the recomputed region, which run before backward.
-std::vector<Step> recompute_steps(const OpList& list, Recomputed what);
+// The forward steps of the recomputed region, which run before backward. `stops`: they end where
+// the last tensor is made that backward needs (torch.utils.checkpoint's early stop).
+std::vector<Step> recompute_steps(const OpList& list, Recomputed what, bool stops = false);
 
 // Ids of the tensors that one micro-batch keeps between forward and backward: those that nodes
 // outside the recomputed region save, and the inputs of the region; without shared tensors.

@@ -182,7 +182,7 @@ OpList LayerBuilder::head() {
   // Maximum, exponential sum, loss and target of each row.
   const TensorId labels = tensor("labels", tokens_, 1, TensorRole::statistics, 8);
   const TensorId rows = tensor("logit statistics", tokens_, 3, TensorRole::statistics, 4);
-  const bool narrow = context_.loss == LossKernel::te || context_.loss == LossKernel::flash;
+  const bool narrow = keeps_narrow(context_.loss);
   const TensorId loss = narrow
                             ? add(Site::cross_entropy, CrossEntropy{tokens_, vocab, context_.loss},
                                   {logits}, tokens_, 1, {logits, labels, rows})

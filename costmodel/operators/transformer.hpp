@@ -63,6 +63,7 @@ struct LayerContext {
   double element = 2;                 // storage bytes of an activation element
   double saved_input = 0;             // bytes of a product's saved input element; 0: `element`
   AttentionKernel attention = AttentionKernel::flash;
+  bool attention_as_measured = false;  // see FlashAttention
   bool fused_softmax = true;
   int fused_softmax_batches = 1;  // only if micro_batch · heads / t is a multiple of it
   bool triangular_softmax = false;

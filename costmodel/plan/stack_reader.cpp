@@ -97,6 +97,8 @@ const Keys<Kernels>& kernel_keys() {
       key::word<K>("loss", &K::loss, loss_kernel_names,
                    "kernel of the loss: PyTorch's, Megatron-LM's fusion, Transformer Engine's, "
                    "flash-attn's"),
+      key::word<K>("compiled_loss", &K::compiled_loss, loss_kernel_names,
+                   "the same with overlap.compile; absent: equal"),
       key::flag<K>("fused_accumulation", &K::fused_accumulation,
                    "products add 16-bit weight gradients into their buffer"));
   return keys;
@@ -117,6 +119,8 @@ const Keys<Memory>& kept_keys() {
                    "the optimizer keeps fp32 copies of 16-bit parameters"),
       key::flag<M>("fp32_shards", &M::fp32_shards,
                    "ZeRO-3 shards the fp32 parameters; 16-bit ones exist when gathered"),
+      key::flag<M>("checkpoint_stops", &M::checkpoint_stops,
+                   "recomputation ends where a layer's last kept tensor is made"),
       key::flag<M>("activation_offload", &M::activation_offload,
                    "its ZeRO-3 recipes offload as many layers' activations as needed to fit"),
       key::flag<M>("selective_half", &M::selective_half,
@@ -257,6 +261,22 @@ const Keys<Host>& launch_keys() {
   return keys;
 }
 
+// The names of files in configs/kernels; who knows the folders reads them.
+const Keys<Kernels>& kernel_set_names() {
+  using K = Kernels;
+  static const auto keys =
+      key::rows<K>(key::text<K>(
+                       "eager", [](K& k) -> std::string& { return k.eager.name; },
+                       "the kernels between the products, a file in configs/kernels"),
+                   key::text<K>(
+                       "compiled", [](K& k) -> std::string& { return k.compiled.name; },
+                       "the same with overlap.compile"),
+                   key::text<K>(
+                       "adapters", [](K& k) -> std::string& { return k.adapters.name; },
+                       "the same where adapters alone are trained; absent: as eager"));
+  return keys;
+}
+
 // A map of a source and one factor.
 template <class Part>
 Keys<Part> factor_keys(double Part::*field, std::string_view help) {
@@ -362,6 +382,7 @@ const Keys<S>& stack_rows() {
       key::rows<S>(key::map<S>("defaults", &S::defaults, default_keys()),
                    key::map<S>("launch", &S::host, launch_keys()),
                    key::map<S>("fused_attention", &S::kernels, attention_keys()),
+                   key::map<S>("kernels", &S::kernels, kernel_set_names()),
                    key::map<S>("elementwise", &S::kernels, elementwise_keys()),
                    key::map<S>("beside_sharding", &S::zero, sharding_keys()),
                    key::map<S>("experts", std::identity{}, expert_keys()),

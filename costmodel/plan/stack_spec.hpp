@@ -2,21 +2,24 @@
 #pragma once
 
 #include <array>
+#include <optional>
 #include <string>
 #include <string_view>
 
 #include "costmodel/base/precision.hpp"
 #include "costmodel/base/units.hpp"
 #include "costmodel/plan/expert_recipe.hpp"
+#include "costmodel/plan/kernel_set.hpp"
 #include "costmodel/plan/loss_kernel.hpp"
 
 namespace costmodel {
 
 // flash: the device's best fused kernel (FlashAttention 3 or cuDNN on Hopper). flash2:
-// FlashAttention 2, which predates Hopper and is slower there.
-enum class AttentionKernel { unfused, flash, flash2 };
-inline constexpr std::array<std::string_view, 3> attention_kernel_names{"unfused", "flash",
-                                                                        "flash2"};
+// FlashAttention 2, which predates Hopper and is slower there. cudnn: cuDNN's by PyTorch's SDPA; as
+// flash where the device has no table of it.
+enum class AttentionKernel { unfused, flash, flash2, cudnn };
+inline constexpr std::array<std::string_view, 4> attention_kernel_names{"unfused", "flash",
+                                                                        "flash2", "cudnn"};
 
 // The peak memory that a framework's log reports: of the device (nvidia-smi), reserved by the
 // allocator, or allocated by it. Whether a plan fits depends on the device's.
@@ -62,12 +65,20 @@ struct StackKernels {
   bool fused_bias_activation = true;
   bool fused_bias_dropout_add = true;
   LossKernel loss = LossKernel::unfused;
+  std::optional<LossKernel> compiled_loss;  // with overlap.compile, unless a run names its loss
   bool fused_accumulation = false;  // products add 16-bit weight gradients into their buffer, as
                                     // they do fp32 ones (wgrad_gemm_accum_fp16, Transformer Engine)
   double elementwise_factor =
       1;  // time of memory-bound kernels relative to the device's best: unfused, casting, split
   double attention_factor = 1;  // time of its fused attention kernel relative to the best one
   bool scales_adapter_output = false;  // an adapter's result is scaled, not its narrow middle
+  // The implementations between the products: without a compiler, with one (overlap.compile), and
+  // of a model whose adapters alone are trained; empty: by the op list's own passes and the factor.
+  KernelSet eager, compiled, adapters;
+  const KernelSet& used(bool compile, bool adapts) const {
+    if (compile && !compiled.empty()) return compiled;
+    return adapts && !adapters.empty() ? adapters : eager;
+  }
 };
 
 // What a device keeps, in which precision, and what of its memory is not tensors. Read by the
@@ -83,6 +94,8 @@ struct StackMemory {
   bool master_weights = true;        // the optimizer keeps fp32 copies of 16-bit parameters
   // ZeRO-3 shards the fp32 parameters; 16-bit ones exist only when gathered (FSDP).
   bool fp32_shards = false;
+  bool checkpoint_stops = false;    // recomputation ends where the last kept tensor of a layer is
+                                    // made (torch.utils.checkpoint, early stop)
   bool activation_offload = false;  // its ZeRO-3 recipes offload the activations of as many layers
                                     // to host memory as needed to fit
   bool plain_adapters = false;      // adapters are trained as they are, without master weights, in

@@ -8,6 +8,7 @@
 #include "costmodel/base/escape.hpp"
 #include "costmodel/base/unit_text.hpp"
 #include "costmodel/config/key.hpp"
+#include "costmodel/plan/kernel_set_reader.hpp"
 #include "costmodel/plan/stack_reader.hpp"
 #include "costmodel/scenario/fine_tuning_reader.hpp"
 #include "costmodel/scenario/scenario.hpp"
@@ -66,6 +67,13 @@ void read_named_stack(MapReader& reader, Reading& r) {
   const ResolvedConfig stack =
       resolve_config(r.path, "stacks", written != nullptr ? *written : usual);
   t.stack = read_stack(stack.value, stack.name);
+  StackKernels& kernels = t.stack.kernels;
+  for (KernelSet* set : {&kernels.eager, &kernels.compiled, &kernels.adapters}) {
+    if (set->empty()) continue;
+    const ResolvedConfig file =
+        resolve_config(r.path, "kernels", scalar_value(set->name, reader.mark()));
+    *set = read_kernel_set(file.value, file.name);
+  }
   if (written == nullptr) t.assumed.push_back(fmt::format("stack {} (none given)", usual_stack));
   t.overlap = t.stack.overlap;
   t.gradient_precision = t.stack.memory.gradient_precision;
@@ -227,6 +235,9 @@ TrainingSpec read_training(const Value& map, const ConfigPath& path, const Model
   expect_keys(reader, training_rows());
   read_keys(reader, training_rows(), reading);
   reader.finish();
+  StackKernels& kernels = reading.training.stack.kernels;
+  if (reading.training.overlap.compile && kernels.compiled_loss && map.find("loss") == nullptr)
+    kernels.loss = *kernels.compiled_loss;
   require_precision(cluster, reading.training.precision, reader.mark_of("precision"));
   const TrainingSpec& t = reading.training;
   if (t.moment_precision != Precision::fp32 && !has_moment_precision(t.optimizer)) {

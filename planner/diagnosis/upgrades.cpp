@@ -117,6 +117,7 @@ void add_other_devices(const Scenario& s, const std::vector<DeviceSpec>& offered
     if (!same_maker || !is_better(device, s.cluster.device, s.training.precision)) continue;
     all.push_back({device.name + " devices, the network kept", UpgradeKind::device, s});
     all.back().scenario.cluster.device = device;
+    set_neighbours(all.back().scenario.cluster);
   }
 }
 

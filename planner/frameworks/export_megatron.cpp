@@ -365,7 +365,8 @@ void write_kernels(const Scenario& s, Writer& out) {
 void write_loss(costmodel::LossKernel kernel, FusedLoss taken, Writer& out) {
   using costmodel::LossKernel;
   if (kernel == LossKernel::unfused) return;
-  const bool narrow = kernel != LossKernel::native, te = narrow && taken == FusedLoss::any;
+  const bool narrow = kernel == LossKernel::te || kernel == LossKernel::flash,
+             te = narrow && taken == FusedLoss::any;
   out.flag("--cross-entropy-loss-fusion");
   out.put("--cross-entropy-fusion-impl", te ? "te" : "native");
   out.note_if(narrow && !te,

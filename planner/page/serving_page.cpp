@@ -58,9 +58,10 @@ std::string tiles_of(const ServingScenario& s, const ServingEstimate& e, const S
         fmt::format("output tokens/s, 90 % interval {:.0f} to {:.0f}", rates[0], rates[1]));
     html += time(e.ttft.mean, fit.intervals[2], "first token");
     html += time(e.tpot.mean, fit.intervals[1], "next tokens");
-    if (e.usd_per_million_output > 0)
+    if (e.usd_per_million_output > 0) {
       html +=
           text_tile(fmt::format("{:.3g} $", e.usd_per_million_output), "a million output tokens");
+    }
   }
   if (e.fits) {
     for (const AskedBound& bound : asked_bounds(s, e))

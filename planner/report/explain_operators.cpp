@@ -177,6 +177,8 @@ class StageParts {
       layers(group.kind, mix.*group.number, mix.*group.again);
     }
     if (stage_ + 1 == cost_.stages.size()) layers(LayerKind::head, 1, 0);
+    add("copies of sharded parameters, sums of gradients",
+        {cost_.stages[stage_].copies_forward, cost_.stages[stage_].copies_backward});
     const Passes priced{
         cost_.stages[stage_].forward.time(),
         cost_.stages[stage_].backward.time() + cost_.stages[stage_].recompute.time()};

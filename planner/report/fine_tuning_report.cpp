@@ -41,8 +41,9 @@ Seconds dequantisation_of(costmodel::LayerKind kind, const costmodel::ParallelPl
   const costmodel::OpList list = evaluator.op_list(kind, plan);
   const costmodel::Pricing pricing = evaluator.pricing(plan);
   Seconds sum;
-  for (const auto& steps : {forward_steps(list), backward_steps(list),
-                            recompute_steps(list, region_of(plan.recompute))}) {
+  for (const auto& steps :
+       {forward_steps(list), backward_steps(list),
+        recompute_steps(list, region_of(plan.recompute), pricing.checkpoint_stops)}) {
     for (const costmodel::Step& step : steps) {
       if (std::holds_alternative<costmodel::Dequantise>(step.node->op))
         sum += price(step, list, pricing).time();

@@ -21,6 +21,7 @@ void without_framework(costmodel::TrainingSpec& training) {
   auto& stack = training.stack;
   stack.kernels.elementwise_factor = stack.experts.permute_factor = stack.kernels.attention_factor =
       1;
+  stack.kernels.eager = stack.kernels.compiled = stack.kernels.adapters = {};
   stack.host.kernel_launch = stack.host.collective_wait = {};
   stack.host.micro_batch = stack.host.iteration = {};
   stack.collectives.backward_tp_overlap = stack.zero.prefetch = false;

@@ -70,6 +70,10 @@ TEST_CASE("footprint of three nodes, the middle one recomputed") {
   CHECK(recompute_steps(list, Recomputed::attention_core)[0].node == &list.nodes[1]);
   CHECK(recompute_steps(list, Recomputed::nothing).empty());
   CHECK(recompute_steps(list, Recomputed::everything).size() == 3);
+  // Backward needs nothing that the last two make: torch.utils.checkpoint stops before them.
+  const auto stopped = recompute_steps(list, Recomputed::everything, true);
+  REQUIRE(stopped.size() == 1);
+  CHECK(stopped.back().node == list.nodes.data());
 }
 
 TEST_CASE("an operator that is the identity forward makes no tensor") {

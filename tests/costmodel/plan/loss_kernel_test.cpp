@@ -51,7 +51,7 @@ TEST_CASE("a scenario's loss is its stack's, or one that it names") {
     const std::string named = "loss: " + std::string(loss_kernel_names[kernel]);
     CHECK(loss_of("stack: megatron-core-2026, " + named) == static_cast<LossKernel>(kernel));
   }
-  CHECK_THROWS_AS(loss_of("loss: compiled"), ConfigError);
+  CHECK_THROWS_AS(loss_of("loss: fused"), ConfigError);
   CHECK_THROWS_AS(loss_of("loss: {chunks: 8}"), ConfigError);
 }
 

@@ -1,0 +1,93 @@
+// What a framework's version launches for an operator between the products: how many kernels, what
+// each reads and writes, and at which rate. configs/kernels holds a file for each implementation,
+// with sources; a stack names those it uses, and prices what a file leaves out by its own formulas
+// (costmodel/operators, work_of).
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace costmodel {
+
+// The elements of an operator are those of its result (rows x columns), of a loss its logits, of
+// experts' sorting the routed rows, of a product its input. `source` elements are what some read
+// besides: the table of an embedding, the weight of a product, the input of an adapter, the own
+// shard of sharded parameters.
+enum class KernelOp {
+  layernorm,
+  rmsnorm,
+  head_norm,  // of queries and keys
+  residual,
+  dropout,
+  activation,
+  gated_activation,
+  rotary,
+  repeat_kv,  // keys and values copied to each query head; elements of the copies
+  softmax,
+  embedding,
+  cross_entropy,  // unfused; of another loss kernel the op list's own passes
+  compiled_cross_entropy,
+  routing,
+  permute,     // to the experts' order
+  unpermute,   // back, summed
+  adapter,     // what is added for one, besides its two products
+  linear,      // casts of a product's operands
+  shards,      // copies of a gather and of a reduce-scatter of sharded parameters
+  accumulate,  // of the gradients of a further micro-batch, where no product does it
+  optimizer,   // with what clips gradients, once an iteration; elements are own parameters
+};
+inline constexpr std::array<std::string_view, 21> kernel_op_names{"layernorm",
+                                                                  "rmsnorm",
+                                                                  "head norm",
+                                                                  "residual",
+                                                                  "dropout",
+                                                                  "activation",
+                                                                  "gated activation",
+                                                                  "rotary",
+                                                                  "repeat keys and values",
+                                                                  "softmax",
+                                                                  "embedding",
+                                                                  "cross-entropy",
+                                                                  "compiled cross-entropy",
+                                                                  "routing",
+                                                                  "permute",
+                                                                  "unpermute",
+                                                                  "adapter",
+                                                                  "linear",
+                                                                  "shards",
+                                                                  "accumulate",
+                                                                  "optimizer"};
+
+// One pass: so many bytes an element in the width of activations (`narrow` times it) and in fp32
+// (`wide` times 4 bytes), by `kernels` kernels, at `rate` of the memory's bandwidth.
+struct KernelPass {
+  double narrow = 0, wide = 0;
+  double source_narrow = 0, source_wide = 0;
+  int kernels = 1;
+  double rate = 0.8;
+  // `element`: storage bytes of an activation.
+  double bytes(double elements, double source, double element) const {
+    return elements * (narrow * element + wide * 4) +
+           source * (source_narrow * element + source_wide * 4);
+  }
+};
+
+struct KernelSet {
+  std::string name;
+  struct Passes {
+    std::optional<KernelPass> forward, backward;
+  };
+  std::array<Passes, kernel_op_names.size()> passes;
+  bool empty() const { return name.empty(); }
+  // Null where the file leaves it out.
+  const KernelPass* find(KernelOp op, bool forward) const {
+    const Passes& of = passes[static_cast<std::size_t>(op)];
+    const auto& pass = forward ? of.forward : of.backward;
+    return pass ? &*pass : nullptr;
+  }
+};
+
+}  // namespace costmodel

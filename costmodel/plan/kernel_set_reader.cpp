@@ -1,0 +1,73 @@
+#include "costmodel/plan/kernel_set_reader.hpp"
+
+#include "costmodel/base/escape.hpp"
+#include "costmodel/config/key.hpp"
+
+namespace costmodel {
+
+namespace {
+
+const Keys<KernelPass>& pass_keys() {
+  using P = KernelPass;
+  static const auto keys = key::rows<P>(
+      key::number<P>("narrow", &P::narrow, 0, 1000,
+                     "how often an element is read or written in the width of activations"),
+      key::number<P>("wide", &P::wide, 0, 1000, "the same in fp32"),
+      key::number<P>("source_narrow", &P::source_narrow, 0, 1000,
+                     "of an embedding's table, a product's weight, an adapter's input or the own "
+                     "shard, in the width of activations"),
+      key::number<P>("source_wide", &P::source_wide, 0, 1000, "the same in fp32"),
+      key::whole<P>("kernels", &P::kernels, {0, 1000}, "kernels launched"),
+      key::required(key::number<P>("rate", &P::rate, 0.001, 2,
+                                   "of the memory's bandwidth that they reach on large tensors")));
+  return keys;
+}
+
+template <std::optional<KernelPass> KernelSet::Passes::*field>
+Key<KernelSet::Passes> pass_key(std::string_view name) {
+  return {name, "", key::fixed_text("a map"),
+          [name](MapReader& reader, KernelSet::Passes& passes) {
+            if (const Value* value = reader.optional(name))
+              read_map(*value, std::string(name), pass_keys(), (passes.*field).emplace());
+          },
+          [] { return described(pass_keys(), "."); }};
+}
+
+const Keys<KernelSet::Passes>& passes_keys() {
+  static const auto keys = key::rows<KernelSet::Passes>(
+      pass_key<&KernelSet::Passes::forward>("forward"),
+      pass_key<&KernelSet::Passes::backward>("backward"), key::source<KernelSet::Passes>());
+  return keys;
+}
+
+const Keys<KernelSet>& operator_keys() {
+  static const Keys<KernelSet> keys = [] {
+    Keys<KernelSet> all;
+    for (std::size_t i = 0; i < kernel_op_names.size(); ++i) {
+      all.push_back(key::map<KernelSet>(
+          kernel_op_names[i], [i](KernelSet& set) -> KernelSet::Passes& { return set.passes[i]; },
+          passes_keys()));
+    }
+    return all;
+  }();
+  return keys;
+}
+
+const Keys<KernelSet>& set_keys() {
+  static const auto keys =
+      key::rows<KernelSet>(key::remark<KernelSet>("title", "for people"),
+                           key::required(key::source<KernelSet>("sources")),
+                           key::map<KernelSet>("operators", std::identity{}, operator_keys()));
+  return keys;
+}
+
+}  // namespace
+
+KernelSet read_kernel_set(const Value& map, const std::string& name) {
+  KernelSet set;
+  set.name = name;
+  read_map(map, "kernels " + quote(name), set_keys(), set);
+  return set;
+}
+
+}  // namespace costmodel
