@@ -53,9 +53,7 @@ Seconds optimizer_time(const PlanInputs& in, const RankParameters& rank) {
     return *measured *
            slowdown_together(cluster.device, static_cast<double>(ranks_on_a_node(cluster)));
   }
-  const KernelSet& set =
-      training.stack.kernels.used(training.overlap.compile, training.fine_tuning.adapts());
-  if (const auto kernels = kernel_time(set, KernelOp::optimizer, true, own, 0,
+  if (const auto kernels = kernel_time(kernel_set(training), KernelOp::optimizer, true, own, 0,
                                        storage_bytes(training.precision), cluster.device);
       kernels && training.optimizer == Optimizer::adam &&
       training.moment_precision == Precision::fp32)

@@ -43,6 +43,10 @@ Bytes moments_kept_on(const ParallelPlan& plan, const OptimizerShare& share) {
   return Bytes(sharded_states(share.moments.value, share.expert_moments.value, plan));
 }
 
+const KernelSet& kernel_set(const TrainingSpec& training) {
+  return training.stack.kernels.used(training.overlap.compile, training.fine_tuning.adapts());
+}
+
 LayerContext context_of(const ParallelPlan& plan, const Workload& on) {
   const StackSpec& stack = on.training.stack;
   const bool compiled = on.training.overlap.compile;  // a compiler fuses element-wise chains
@@ -60,8 +64,7 @@ LayerContext context_of(const ParallelPlan& plan, const Workload& on) {
                              ? operand_bytes(on.training.precision)
                              : 0,
           .attention = stack.kernels.attention,
-          .attention_as_measured =
-              !stack.kernels.used(compiled, on.training.fine_tuning.adapts()).empty(),
+          .attention_as_measured = !kernel_set(on.training).empty(),
           .fused_softmax = stack.kernels.fused_softmax || compiled,
           .fused_softmax_batches = compiled ? 1 : stack.kernels.fused_softmax_batches,
           .triangular_softmax = stack.kernels.triangular_softmax,
@@ -105,9 +108,8 @@ namespace {
 // kernel: read both, write one.
 double accumulation_bytes(const TrainingSpec& training, const ParallelPlan& plan) {
   if (!joins_buffer(plan)) return 0;
-  const KernelSet& set =
-      training.stack.kernels.used(training.overlap.compile, training.fine_tuning.adapts());
-  if (set.find(KernelOp::accumulate, false) != nullptr) return 0;  // estimate/stage_cost
+  if (kernel_set(training).find(KernelOp::accumulate, false) != nullptr)
+    return 0;  // estimate/shard_copies
   const double gradient = gradient_bytes_per_parameter(training);
   const bool fused = gradient > 2 || training.stack.kernels.fused_accumulation;
   return fused ? (2 * gradient - 2) / 2 : 3 * gradient;
@@ -133,7 +135,7 @@ Pricing pricing_of(const ParallelPlan& plan, const Workload& on) {
   const Mesh mesh(plan);
   const StackSpec& stack = on.training.stack;
   const bool compiled = on.training.overlap.compile;
-  const KernelSet& set = stack.kernels.used(compiled, on.training.fine_tuning.adapts());
+  const KernelSet& set = kernel_set(on.training);
   return {
       &on.cluster,
       mesh.layout(Axis::tensor, on.cluster),

@@ -60,6 +60,9 @@ ParallelPlan plan_as_run(const ParallelPlan& requested, const StackSpec& stack);
 // Everything of the plan that changes the operators of a layer, and everything that changes their
 // price. The pricing refers to the workload's cluster.
 LayerContext context_of(const ParallelPlan& plan, const Workload& on);
+// The kernels of the framework between the products; empty: unknown.
+const KernelSet& kernel_set(const TrainingSpec& training);
+
 Pricing pricing_of(const ParallelPlan& plan, const Workload& on);
 
 }  // namespace costmodel

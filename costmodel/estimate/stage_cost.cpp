@@ -4,7 +4,7 @@
 #include <optional>
 
 #include "costmodel/cost/collective.hpp"
-#include "costmodel/cost/kernel_time.hpp"
+#include "costmodel/estimate/shard_copies.hpp"
 #include "costmodel/estimate/zero_plus_plus.hpp"
 #include "costmodel/machine/cluster_spec.hpp"
 #include "costmodel/plan/mesh.hpp"
@@ -253,100 +253,6 @@ void add_longest(const PlanInputs& in, StageRow& row) {
     row.longest_backward += kind.again->attention_backward * (excess * repeated) +
                             kind.whole->attention_backward * (excess * (layers - repeated));
   }
-}
-
-// What sharded parameters cost the device itself, however few ranks share them: casts and copies
-// into and out of the buffers of gathers and reduce-scatters (ZeRO 3 gathers twice, frozen weights
-// too; ZeRO 2 scatters alone), and the addition of the gradients of every micro-batch after the
-// first. A layer at a time, as the host launches them with the layer's own kernels, so that stages
-// with the same layers have the same work.
-class Copies {
- public:
-  Copies(const PlanInputs& in, const KernelSet& set) : in_(in), set_(set) {}
-
-  void add(const LayerCost& layer, double times, double less, StageRow& row) {
-    if (times == 0) return;
-    const ParallelPlan& plan = in_.plan;
-    const double element = storage_bytes(in_.on.training.precision);
-    const double experts = layer.expert_weights, others = layer.weights - experts - less;
-    const double frozen_experts = layer.frozen_experts.value / element,
-                 frozen = layer.frozen.value / element - frozen_experts;
-    const auto own = [&](double all, double of_experts) {
-      if (plan.zero < 2) return all + of_experts;
-      return all / plan.shards() + of_experts / static_cast<double>(plan.expert_shards());
-    };
-    Sum forward, backward;
-    if (plan.zero == 3) {
-      const double all = others + experts + frozen + frozen_experts,
-                   shard = own(others + frozen, experts + frozen_experts);
-      take(forward, KernelOp::shards, true, all, shard);
-      take(backward, KernelOp::shards, true, all, shard);
-    }
-    if (plan.zero >= 2)
-      take(backward, KernelOp::shards, false, others + experts, own(others, experts));
-    if (in_.micro_batches > 1) {
-      const auto m = static_cast<double>(in_.micro_batches);
-      take(backward, KernelOp::accumulate, false, 0, own(others, experts) * (m - 1) / m);
-    }
-    const Seconds ahead = lengthened(layer.forward, forward) * times,
-                  after = lengthened(layer.backward, backward) * times;
-    row.forward.compute += ahead;
-    row.backward.compute += after;
-    row.forward.kernels += static_cast<int>(forward.kernels * times);
-    row.backward.kernels += static_cast<int>(backward.kernels * times);
-    // They are of weights: in a split backward, of the weight gradient.
-    if (splits_backward(plan.schedule)) row.weight_gradient.compute += after;
-    row.copies_forward += ahead;
-    row.copies_backward += after;
-  }
-
- private:
-  struct Sum {
-    Seconds time;
-    int kernels = 0;
-  };
-
-  void take(Sum& sum, KernelOp op, bool forward, double elements, double own) const {
-    if (elements + own <= 0) return;
-    const auto kernels =
-        kernel_time(set_, op, forward, elements, own, storage_bytes(in_.on.training.precision),
-                    in_.on.cluster.device);
-    if (!kernels) return;
-    sum.time += kernels->time;
-    sum.kernels += kernels->kernels;
-  }
-
-  // By how much a pass is longer with these kernels: the slower of host and device decides.
-  Seconds lengthened(const Cost& pass, const Sum& more) const {
-    const Seconds communication = pass.time() - pass.compute;
-    const Seconds host = (pass.kernels + more.kernels) * launch_ - communication;
-    return max(pass.compute + more.time, host) - pass.compute;
-  }
-
-  const PlanInputs& in_;
-  const KernelSet& set_;
-  Seconds launch_ = kernel_launch(in_.on);
-};
-
-void add_copies(const PlanInputs& in, std::size_t k, StageRow& row) {
-  const TrainingSpec& training = in.on.training;
-  const KernelSet& set =
-      training.stack.kernels.used(training.overlap.compile, training.fine_tuning.adapts());
-  if (set.empty()) return;
-  Copies copies(in, set);
-  for (const LayerPrices::Kind& kind : in.layers.all()) {
-    const int layers = kind.number(row.layers), repeated = kind.repeated(row.layers);
-    copies.add(*kind.again, repeated, 0, row);
-    copies.add(*kind.whole, layers - repeated, 0, row);
-  }
-  if (row.layers.decoder_starts) copies.add(*in.layers.decoder_embedding, 1, 0, row);
-  const bool first = k == 0, last = k == in.last_stage();
-  if (first) copies.add(*in.layers.embedding, 1, 0, row);
-  if (!last) return;
-  const bool shared = first && in.on.model.tie_embeddings && !training.fine_tuning.adapts();
-  copies.add(*in.layers.head, 1, shared ? vocabulary_table(in.on.model, in.plan.tp) : 0, row);
-  if (in.layers.mtp_layer != nullptr)
-    copies.add(*in.layers.mtp_layer, static_cast<double>(in.on.model.mtp_layers), 0, row);
 }
 
 // Of a row that is empty.

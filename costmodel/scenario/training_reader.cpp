@@ -71,7 +71,7 @@ void read_named_stack(MapReader& reader, Reading& r) {
   for (KernelSet* set : {&kernels.eager, &kernels.compiled, &kernels.adapters}) {
     if (set->empty()) continue;
     const ResolvedConfig file =
-        resolve_config(r.path, "kernels", scalar_value(set->name, reader.mark()));
+        resolve_config(r.path, "kernels", scalar_value(set->name, stack.value.mark));
     *set = read_kernel_set(file.value, file.name);
   }
   if (written == nullptr) t.assumed.push_back(fmt::format("stack {} (none given)", usual_stack));

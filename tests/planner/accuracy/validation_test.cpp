@@ -175,7 +175,6 @@ TEST_CASE("what a source leaves open is what its framework does by default") {
 }
 
 // What the model reaches on the published runs, rounded up: no change may lose it unseen.
-// torchtitan-async-tp was at 10.6 while kernels that were priced too dear paid for what is missing.
 TEST_CASE("published runs are predicted as well as they ever were") {
   const auto rows = validate({SHARDPLAN_SOURCE_DIR "/configs/evidence"}, path);
   const ValidationSummary summary = summary_of(rows);
@@ -207,7 +206,7 @@ TEST_CASE("published runs are predicted as well as they ever were") {
                                              {"nemo-2025", 9.2},
                                              {"simumax-b200", 2.5},
                                              {"torchtitan-2024", 6.2},
-                                             {"torchtitan-async-tp", 12.2},
+                                             {"torchtitan-async-tp", 10.6},
                                              {"ultrascale", 11.4},
                                              {"vtrain-multi", 7.4},
                                              {"vtrain-single", 7.7},
@@ -219,7 +218,7 @@ TEST_CASE("published runs are predicted as well as they ever were") {
     CHECK(summary.by_source.at(source).mape <= bound);
   }
   CHECK(summary.by_source.size() == bounds.size());
-  CHECK(summary.macro_mape <= 6.02);
+  CHECK(summary.macro_mape <= 6.0);
   CHECK(summary.all.rows >= 1421);
   CHECK(summary.fitted_called_too_large <= 8);
   CHECK(summary.too_large_called_fitting <= 2);
