@@ -68,7 +68,13 @@ const GroupLayout& Pricing::group_of(Axis axis) const {
 
 double Pricing::factor_of(const Op& op) const {
   if (std::holds_alternative<FlashAttention>(op)) return attention_factor;
-  if (is_product(op) || std::holds_alternative<Dequantise>(op)) return 1;
+  const auto* norm = std::get_if<Norm>(&op);
+  if (norm != nullptr && norm->gated) return 1;
+  // Of these the list has each kernel that a framework launches.
+  if (is_product(op) || std::holds_alternative<Dequantise>(op) ||
+      std::holds_alternative<Convolution>(op) || std::holds_alternative<UnfusedPasses>(op) ||
+      std::holds_alternative<CrossEntropy>(op))
+    return 1;
   return std::holds_alternative<Permute>(op) ? permute_factor : elementwise_factor;
 }
 

@@ -88,6 +88,7 @@ std::optional<MeasuredOp> measured_op(const Op& op) {
           [](const Permute&) -> Measured { return {}; },
           [](const Dequantise&) -> Measured { return {}; },
           [](const AdapterSum&) -> Measured { return {}; },
+          [](const UnfusedPasses&) -> Measured { return {}; },
           [](const Collective&) -> Measured { return {}; },
       },
       op);
@@ -135,6 +136,8 @@ std::optional<Seconds> measured_time(const Op& op, Pass pass, const DeviceSpec& 
   if (device.measured.empty()) return std::nullopt;
   const auto measured = measured_op(op);
   if (!measured) return std::nullopt;
+  const auto* product = std::get_if<Linear>(&op);
+  if (product != nullptr) precision = precision_of(*product, precision);
   const auto* table = table_of(*measured, pass, device, precision);
   if (table == nullptr) return std::nullopt;
   return *time_by(table, measured_work(op, pass, precision)) +

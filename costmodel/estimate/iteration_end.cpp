@@ -132,6 +132,11 @@ RankPass pass_of(const PlanInputs& in, std::span<const StageRow> rows,
   return pass;
 }
 
+// The parameter tensors of a rank: of each layer its matrices and two norms; a table at an end.
+double parameter_tensors(const PlanInputs& in, double layers) {
+  return layers * (in.layers.kinds.front().again->products + 2) + 1;
+}
+
 AfterPipeline after_pipeline(const PlanInputs& in, const RankParameters& weights,
                              const RankPass& pass, const GroupLayout& tensor) {
   const TrainingSpec& training = in.on.training;
@@ -172,8 +177,13 @@ AfterPipeline after_pipeline(const PlanInputs& in, const RankParameters& weights
   }
   if (zero == 1 || zero == 2) {
     const double weight_size = gather_bytes_per_parameter(training);
-    after.gather_exposed = exposed(alone(CollectiveKind::all_gather, weight_size, Bytes(0)),
-                                   pass.forward, training.overlap.overlap_param_gather);
+    const Seconds slice = training.stack.zero.slice;
+    const double tensors = slice.value > 0 ? parameter_tensors(in, pass.layers) : 1;
+    const Bytes each = slice.value > 0 ? Bytes(weights.all * weight_size / tensors) : Bytes(0);
+    const bool beside = training.overlap.overlap_param_gather;
+    after.gather_exposed =
+        exposed(alone(CollectiveKind::all_gather, weight_size, each), pass.forward, beside);
+    if (in.replicas.size > 1) after.gather_exposed += slice * (tensors * in.replicas.size);
   }
   if (groups && in.plan.shards_states_further()) {
     after.gather_exposed += exposed(between_groups(in, weights, CollectiveKind::all_gather,

@@ -8,9 +8,14 @@ namespace costmodel {
 TensorId LayerBuilder::experts(TensorId x) {
   const std::int64_t tokens = local_tokens_, h = model_.expert_width(), k = model_.top_k;
   const std::size_t first = list_.nodes.size();
-  const TensorId scores =
-      add(Site::router, Linear{tokens, model_.experts, model_.hidden, model_.linear_bias, false},
-          {x}, tokens, model_.experts, {x});
+  const TensorId scores = add(Site::router,
+                              Linear{.m = tokens,
+                                     .n = model_.experts,
+                                     .k = model_.hidden,
+                                     .bias = model_.linear_bias,
+                                     .regather = false,
+                                     .wide = true},
+                              {x}, tokens, model_.experts, {x});
   const TensorId chosen =
       tensor("probabilities", tokens, model_.experts, TensorRole::activation, 4);
   list_.nodes.push_back(
@@ -89,22 +94,49 @@ TensorId LayerBuilder::dispatched(Site site, TensorId rows, std::int64_t own, bo
   return there ? share(exchange(rows)) : exchange(share(rows));
 }
 
+// Megatron-LM clamps both halves of a gated activation before its kernel (fusions/
+// fused_bias_geglu.py, weighted_bias_quick_geglu_impl), `e` bytes an element: two clamps and their
+// concatenation; backward the gradient of each, and of the two halves.
+TensorId LayerBuilder::clamped(TensorId x, std::int64_t rows, std::int64_t cols) {
+  const double e = context_.element;
+  return add(Site::expert_clamp, UnfusedPasses{rows, cols, 4 * e, 5 * e, 3, 3}, {x}, rows, cols,
+             {x}, Region::expert_activation);
+}
+
+// Megatron-LM adds the bias of the second product after it, times the router's probability (moe/
+// experts.py, TEGroupedMLP._apply_bias): for each expert p · b in fp32 and the sum, then their
+// concatenation and a cast; backward the casts, both factors' gradients with their sums, and the
+// gradient of the split.
+TensorId LayerBuilder::with_expert_bias(TensorId y, std::int64_t rows, std::int64_t local) {
+  const double e = context_.element;
+  const std::int64_t h = model_.expert_width();
+  const auto each = static_cast<int>(local);
+  return add(Site::expert_bias,
+             UnfusedPasses{rows, h, 24 + 2 * e, 32 + 4 * e, 2 * each + 2, 6 * each + 2}, {y}, rows,
+             h);
+}
+
 TensorId LayerBuilder::expert_mlp(TensorId x, std::int64_t rows, std::int64_t local) {
   const std::int64_t ffn = model_.expert_ffn_hidden / context_.etp;
   const std::int64_t inner = ffn * model_.gates(), h = model_.expert_width();
-  const bool bias = model_.linear_bias, fused = context_.fused_grouped_mlp;
+  const bool bias = model_.linear_bias, unfused = bias && context_.unfused_expert_bias;
+  // The fused kernel takes no biases (_is_fused_impl_supported asks for scale_bias).
+  const bool fused = context_.fused_grouped_mlp && !unfused;
   const Seconds start = context_.expert_start;
   const Site first = model_.gated_mlp ? Site::expert_gate_and_up : Site::expert_up;
-  const TensorId up = add(first, GroupedLinear{rows, inner, h, local, bias, start, true},
-                          with_weight(first, x, inner * local, h), rows, inner, {routed(x)});
+  TensorId up = add(first, GroupedLinear{rows, inner, h, local, bias, start, true},
+                    with_weight(first, x, inner * local, h), rows, inner, {routed(x)});
+  if (unfused && model_.gated_mlp) up = clamped(up, rows, inner);
   const bool fused_bias = context_.fused_bias_activation || !bias;
   const TensorId act =
       add(Site::expert_activation, Activation{rows, ffn, model_.gated_mlp, fused_bias, fused}, {up},
           rows, ffn, {up}, Region::expert_activation);
   const TensorId kept = routed(act);
   if (kept != act) list_.tensors[static_cast<std::size_t>(kept)].cast_of = act;
-  return add(Site::expert_down, GroupedLinear{rows, h, ffn, local, bias, start, !fused},
-             with_weight(Site::expert_down, act, h * local, ffn), rows, h, {kept});
+  const TensorId down =
+      add(Site::expert_down, GroupedLinear{rows, h, ffn, local, bias, start, !fused},
+          with_weight(Site::expert_down, act, h * local, ffn), rows, h, {kept});
+  return unfused ? with_expert_bias(down, rows, local) : down;
 }
 
 // What a product of experts keeps of its input: in the operand's precision.

@@ -105,11 +105,19 @@ TensorId LayerBuilder::linear(Site site, TensorId x, TensorId kept, std::int64_t
                               std::int64_t n, std::int64_t k, bool bias) {
   const bool adapts = context_.tuning.adapts();
   const bool regather = context_.sequence_parallel && kept != x && !adapts;
-  if (context_.saved_input > 0) {  // the cast operand is kept, not what it was cast from
+  const bool wide = site == Site::logits;
+  if (context_.saved_input > 0 && !wide) {  // the cast operand is kept, not what it was cast from
     const std::int64_t held = list_.tensors[static_cast<std::size_t>(kept)].rows;
     kept = tensor("narrow input", held, k, TensorRole::activation, context_.saved_input);
   }
-  return add(site, Linear{rows, n, k, bias, regather}, with_weight(site, x, n, k), rows, n, {kept});
+  const Linear product{.m = rows,
+                       .n = n,
+                       .k = k,
+                       .bias = bias,
+                       .regather = regather,
+                       .wide = wide,
+                       .narrow_weight = adapts && keeps_narrow_base()};
+  return add(site, product, with_weight(site, x, n, k), rows, n, {kept});
 }
 
 // The residual adds the bias of the product that made `x`; a collective may be in between.
@@ -166,6 +174,12 @@ AdapterSites sites_of(AdapterTarget target) {
 
 bool is_adapter(Site site) {
   return site >= Site::q_adapter_in && site <= Site::gate_up_adapter_out;
+}
+
+// Adapters stay in 16 bits beside narrower products (Megatron-Bridge, peft/utils.py:
+// ParallelLinearAdapter's matrices are plain parallel linears in params_dtype).
+Linear adapter_product(std::int64_t rows, std::int64_t n, std::int64_t k) {
+  return {.m = rows, .n = n, .k = k, .bias = false, .regather = false, .wide = true};
 }
 
 bool is_matrix(const Op& op) {
@@ -231,7 +245,7 @@ TensorId LayerBuilder::column_adapters(TensorId y, TensorId x,
                              read,
                              {}});
     }
-    TensorId low = add(in, Linear{rows, r / t, k, false, false}, {read}, rows, r / t, {read});
+    TensorId low = add(in, adapter_product(rows, r / t, k), {read}, rows, r / t, {read});
     if (t > 1) {  // backward: B's input gradient is summed
       low = add(Site::adapter_gather,
                 Collective{CollectiveKind::all_gather, CollectiveKind::all_reduce, Axis::tensor,
@@ -239,7 +253,7 @@ TensorId LayerBuilder::column_adapters(TensorId y, TensorId x,
                 {low}, rows, r);
     }
     const TensorId result =
-        add(out, Linear{rows, part.columns, r, false, false}, {low}, rows, part.columns, {low});
+        add(out, adapter_product(rows, part.columns, r), {low}, rows, part.columns, {low});
     y = adapter_sum(y, result, k);
   }
   return y;
@@ -250,7 +264,8 @@ void LayerBuilder::row_adapter(TensorId x, AdapterTarget target) {
 }
 
 // Beside a row-parallel product A is cut as the base and its result summed; B is cut by its
-// columns, and what it makes is gathered. Sequence parallelism then keeps each rank's own tokens.
+// columns, and what it makes is gathered. Sequence parallelism then keeps each rank's own tokens,
+// or an all-to-all sends a rank these alone (NeMo, a2a_experimental).
 TensorId LayerBuilder::row_adapters(TensorId y, std::int64_t columns) {
   const std::int64_t r = context_.tuning.rank, t = context_.tp;
   for (const WaitingAdapter& one : std::exchange(waiting_, {})) {
@@ -258,15 +273,20 @@ TensorId LayerBuilder::row_adapters(TensorId y, std::int64_t columns) {
     const TensorInfo& info = list_.tensors[static_cast<std::size_t>(one.x)];
     const std::int64_t rows = info.rows, k = info.cols;
     const TensorId read = adapter_input(one.x);
-    TensorId low = add(in, Linear{rows, r, k, false, false}, {read}, rows, r, {read});
+    TensorId low = add(in, adapter_product(rows, r, k), {read}, rows, r, {read});
     if (t > 1) {
       const auto sum = CollectiveKind::all_reduce;
       low = add(Site::adapter_gather, Collective{sum, sum, Axis::tensor, size_of(rows, r)}, {low},
                 rows, r);
     }
     TensorId result =
-        add(out, Linear{rows, columns / t, r, false, false}, {low}, rows, columns / t, {low});
-    if (t > 1) {
+        add(out, adapter_product(rows, columns / t, r), {low}, rows, columns / t, {low});
+    if (t > 1 && context_.tuning.all_to_all && context_.sequence_parallel) {
+      const auto exchange = CollectiveKind::all_to_all;
+      result = add(Site::adapter_result_gather,
+                   Collective{exchange, exchange, Axis::tensor, size_of(rows, columns / t)},
+                   {result}, local_tokens_, columns);
+    } else if (t > 1) {
       const auto gather = CollectiveKind::all_gather;
       const auto backward = context_.sequence_parallel ? gather : CollectiveKind::none;
       result = add(Site::adapter_result_gather,
@@ -282,21 +302,31 @@ TensorId LayerBuilder::row_adapters(TensorId y, std::int64_t columns) {
 // replace_with_bnb_linear leaves lm_head as it is), nor the router.
 std::vector<TensorId> LayerBuilder::with_weight(Site site, TensorId x, std::int64_t n,
                                                 std::int64_t k) {
-  if (context_.tuning.base == BasePrecision::bf16 || site == Site::logits) return {x};
+  if (context_.tuning.base == BasePrecision::bf16 || keeps_narrow_base() || site == Site::logits)
+    return {x};
   const double stored = context_.tuning.base_bytes(context_.element);
   const TensorId weight = tensor("dequantised weight", n, k, TensorRole::weight);
   list_.nodes.push_back({Site::dequantised_weight, Dequantise{n, k, stored}, {}, weight, {}});
   return {x, weight};
 }
 
+bool LayerBuilder::keeps_narrow_base() const {
+  return context_.narrow && context_.tuning.base == BasePrecision::fp8;
+}
+
 // Only adapters are trained: all other weights are frozen. A frozen product keeps no input, and
-// what has no gradient keeps nothing.
+// what has no gradient keeps nothing. A narrow operand is
+// kept by rows and by columns, for the product and for its input gradient (Transformer Engine).
 void LayerBuilder::freeze() {
   list_.adapted = true;
   for (Node& node : list_.nodes) {
     if (is_adapter(node.site)) continue;
-    node.frozen_bytes =
-        reads_weight(list_, node) ? context_.tuning.base_bytes(context_.element) : context_.element;
+    const auto* product = std::get_if<Linear>(&node.op);
+    const bool twice = product != nullptr ? product->narrow_weight && !product->wide
+                                          : keeps_narrow_base() && is_matrix(node.op);
+    node.frozen_bytes = twice ? 2 * context_.tuning.base_bytes(context_.element)
+                        : reads_weight(list_, node) ? context_.tuning.base_bytes(context_.element)
+                                                    : context_.element;
     if (is_matrix(node.op)) node.saved.clear();
   }
   const std::vector<bool> gradient = with_gradient(list_);

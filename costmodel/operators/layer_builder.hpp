@@ -106,6 +106,8 @@ class LayerBuilder {
   TensorId dispatched(Site site, TensorId rows, std::int64_t own, bool there);
   TensorId expert_mlp(TensorId x, std::int64_t rows, std::int64_t local);
   TensorId routed(TensorId x);
+  TensorId clamped(TensorId x, std::int64_t rows, std::int64_t cols);
+  TensorId with_expert_bias(TensorId y, std::int64_t rows, std::int64_t local);
   // A part of a column-parallel product's columns on this rank, which may have an adapter.
   struct AdaptedPart {
     AdapterTarget target;
@@ -122,6 +124,8 @@ class LayerBuilder {
   TensorId row_adapters(TensorId y, std::int64_t columns);
   TensorId adapter_input(TensorId x);
   TensorId adapter_sum(TensorId y, TensorId result, std::int64_t inner);
+  // Whether a frozen base is kept as narrow as its products' operands.
+  bool keeps_narrow_base() const;
   // The inputs of a product: x, and its weight where that is written out before.
   std::vector<TensorId> with_weight(Site site, TensorId x, std::int64_t n, std::int64_t k);
   void freeze();

@@ -10,6 +10,7 @@
 
 #include "costmodel/base/collective_kind.hpp"
 #include "costmodel/base/pass.hpp"
+#include "costmodel/base/precision.hpp"
 #include "costmodel/base/units.hpp"
 #include "costmodel/model/model_spec.hpp"
 #include "costmodel/plan/axis.hpp"
@@ -24,7 +25,13 @@ struct Linear {
   bool regather;  // the saved input is a sequence shard that is gathered again for the weight
                   // gradient
   bool bias_in_residual = false;  // the following residual adds the bias and computes its gradient
+  bool wide = false;              // its operands stay in 16 bits where other products' are narrower
+  bool narrow_weight = false;     // the weight is stored as narrow as its operand: only x is cast
 };
+// Of a product's operands, in a training whose products have `training`'s.
+inline Precision precision_of(const Linear& op, Precision training) {
+  return op.wide && is_narrow(training) ? Precision::bf16 : training;
+}
 // Grouped product: `experts` matrices, each with an equal share of the m rows. The router is
 // assumed to balance its load, as its auxiliary loss intends.
 struct GroupedLinear {
@@ -125,7 +132,8 @@ struct Dropout {
 struct Norm {
   std::int64_t rows, cols;
   Normalization kind;
-  int gains = 1;  // parameter vectors; 2 for queries and keys
+  int gains = 1;       // parameter vectors; 2 for queries and keys
+  bool gated = false;  // of the product with a gate, in one kernel (Mamba-2)
 };
 // `cols` is the width of the result; a gated activation reads twice as many.
 struct Activation {
@@ -167,6 +175,13 @@ struct AdapterSum {
   std::int64_t rows, cols, inner;
   bool scales;
 };
+// What a framework computes of a tensor by kernels one after another, for which it has no fused
+// one: bytes that they read and write an element, in all, and how many they are.
+struct UnfusedPasses {
+  std::int64_t rows, cols;
+  double forward_bytes, backward_bytes;
+  int forward_kernels, backward_kernels;
+};
 // A collective along an axis. `bytes` is the full message (what every rank holds after an
 // all-gather or all-reduce). Its backward is the conjugate collective (Shoeybi et al. 2019, f and
 // g; Korthikanti et al. 2022, g and ḡ).
@@ -180,7 +195,7 @@ struct Collective {
 using Op = std::variant<Linear, Convolution, Scan, GroupedLinear, AttentionScores, AttentionContext,
                         Softmax, FlashAttention, Dropout, Norm, Activation, BiasDropoutAdd, Rotary,
                         Routing, Permute, Embedding, PositionEmbedding, CrossEntropy, Dequantise,
-                        AdapterSum, Collective>;
+                        AdapterSum, UnfusedPasses, Collective>;
 
 template <class... Cases>
 struct Visitor : Cases... {

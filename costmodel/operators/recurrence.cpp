@@ -20,10 +20,12 @@ OpList LayerBuilder::scan_layer() {
       linear(Site::scan_in, split(normed), normed, inner + channels + heads, model_.hidden, false);
   const TensorId mixed = add(Site::convolution, Convolution{tokens_, channels, model_.conv_kernel},
                              {in}, tokens_, channels, {in});
-  const Scan scan{context_.micro_batch,   context_.sequence, heads,
-                  model_.scan_head_dim(), model_.state_size, groups};
+  // Megatron-LM's mixer, and Nemotron-H's configuration, take chunks of 128 tokens.
+  Scan scan{context_.micro_batch,   context_.sequence, heads,
+            model_.scan_head_dim(), model_.state_size, groups};
+  if (!model_.layer_pattern.empty()) scan.chunk = 128;
   const TensorId result = add(Site::scan, scan, {mixed, in}, tokens_, inner, {in});
-  const TensorId gated = add(Site::gated_norm, Norm{tokens_, inner, model_.normalization},
+  const TensorId gated = add(Site::gated_norm, Norm{tokens_, inner, model_.normalization, 1, true},
                              {result, in}, tokens_, inner, {result, in});
   const TensorId out = linear(Site::scan_out, gated, gated, model_.hidden, inner, false);
   return finish(x, residual(Site::residual, join(out), x));

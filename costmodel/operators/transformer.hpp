@@ -61,6 +61,7 @@ struct LayerContext {
   std::int64_t sequence = 0;          // s, tokens; with an encoder, the encoder's
   std::int64_t decoder_sequence = 0;  // tokens of the decoder
   double element = 2;                 // storage bytes of an activation element
+  bool narrow = false;                // products have operands below 16 bits
   double saved_input = 0;             // bytes of a product's saved input element; 0: `element`
   AttentionKernel attention = AttentionKernel::flash;
   bool attention_as_measured = false;  // see FlashAttention
@@ -77,7 +78,8 @@ struct LayerContext {
   double expert_load = 1;  // rows of the fullest rank's experts relative to the mean
   Seconds expert_start;    // time that every local expert adds to a grouped product
   bool fused_grouped_mlp = false;
-  bool narrow_attention = false;  // products of attention in fp8, its operands kept in fp8
+  bool unfused_expert_bias = false;  // see StackExperts
+  bool narrow_attention = false;     // products of attention in fp8, its operands kept in fp8
   FineTuning tuning;
   double attended = 0;                 // see FlashAttention
   bool scales_adapter_output = false;  // see AdapterSum

@@ -33,6 +33,7 @@ struct FineTuning {
   double dropout = 0;          // of what adapters read
   unsigned targets = 0;        // bits of AdapterTarget
   bool joint = false;          // one adapter for projections that are one product
+  bool all_to_all = false;     // sequence parallelism: each rank is sent its tokens' results alone
   bool fp32_adapters = false;  // trained as they are, without another copy in the optimizer
   BasePrecision base = BasePrecision::bf16;
   bool double_quantization = true;  // of nf4: the scales are quantised too

@@ -159,7 +159,10 @@ const Keys<Zero>& zero_keys() {
       key::flag<Z>("whole_gradients", &Z::whole_gradients,
                    "ZeRO-2 and 3 reduce-scatter only after all gradients are complete"),
       key::flag<Z>("zero_one_port", &Z::one_port,
-                   "ZeRO-3 collectives leave a node through one of its ports"));
+                   "ZeRO-3 collectives leave a node through one of its ports"),
+      key::number<Z>("zero_slice_s", &Z::slice, 0, 1e-3,
+                     "ZeRO-1 and 2 gather each parameter tensor by itself, and the host takes so "
+                     "long for each rank's slice of it; absent: one buffer"));
   return keys;
 }
 
@@ -307,13 +310,17 @@ const Keys<Experts>& expert_cost_keys() {
       key::number<E>(
           "start_s", &E::start, 0, 1,
           "time that every local expert adds to a grouped product, with 16-bit operands"),
-      key::number<E>("narrow_start_s", &E::start_narrow, 0, 1, "the same with narrower operands"),
+      key::number<E>("narrow_start_s", &E::start_narrow, 0, 1,
+                     "the same with narrower operands, on devices with block scales (mxfp8)"),
       key::number<E>("fused_start_s", &E::start_fused, 0, 1,
                      "as start_s, where one kernel does all experts"),
       key::number<E>(
           "dropless_host_s", &E::dropless_host, 0, 1,
           "host time per local expert of a forward whose experts take as many rows as are "
           "routed to them, with narrow operands"),
+      key::flag<E>("unfused_bias", &E::unfused_bias,
+                   "biases of experts are added, and their gated activation is clamped (gpt-oss), "
+                   "by kernels one after another"),
       key::number<E>("permute_factor", &E::permute_factor, 0.5, 10,
                      "as elementwise.factor, of kernels that sort rows by expert; absent: equal"),
       key::number<E>("exchange_efficiency", &E::exchange_efficiency, 0, 1,
@@ -354,6 +361,11 @@ const Keys<S>& adapter_keys() {
       key::flag<S>(
           "joint", [](S& s) -> bool& { return s.offers.joint_adapters; },
           "queries, keys and values have one adapter, gate and up another, if all are targets"),
+      key::flag<S>(
+          "all_to_all", [](S& s) -> bool& { return s.offers.exchanged_adapters; },
+          "what a row-parallel product's adapter adds goes to the ranks of its tokens with "
+          "sequence "
+          "parallelism; false: to all ranks"),
       key::flag<S>(
           "nf4", [](S& s) -> bool& { return s.offers.nf4; }, "offers a base of 4 bits (QLoRA)"),
       key::flag<S>(

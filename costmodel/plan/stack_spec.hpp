@@ -132,6 +132,9 @@ struct StackZero {
   bool whole_gradients = false;    // ZeRO-2 and 3 reduce-scatter only after all gradients are
                                    // complete (XLA combines the collectives)
   bool one_port = false;           // ZeRO-3 collectives leave a node through one of its ports
+  // Host time of a rank's slice of a parameter, where ZeRO-1 and 2 gather each parameter tensor by
+  // itself, as the slices of all ranks; 0: they gather one buffer.
+  Seconds slice;
   // Slowdown of computation that overlaps with a layer's ZeRO-3 collectives, copies in and out of
   // flat buffers included. Default: overlap_slowdown.
   double slowdown = overlap_slowdown;
@@ -156,12 +159,14 @@ struct StackHost {
 struct StackExperts {
   int group = 0;  // tokens dispatched to experts together by a product with a one-hot mask
                   // (GShard); 0: tokens are dispatched by copying rows
-  // Time that every local expert adds to a grouped product, whatever its rows: with 16-bit and with
-  // narrower operands, and where one kernel does all experts.
+  // Time that every local expert adds to a grouped product, whatever its rows: with operands of 16
+  // bits, with narrower ones on devices with block scales, and where one kernel does all experts.
   Seconds start, start_narrow, start_fused;
   Seconds dropless_host;  // host time per local expert of the forward of a layer whose experts take
                           // as many rows as are routed to them, with narrow operands: the host
                           // waits for their number, and then launches for each expert
+  bool unfused_bias = false;       // kernels one after another add biases of experts, and clamp a
+                                   // gated activation beside them
   double permute_factor = 1;       // as elementwise_factor, of kernels that sort rows by expert
   double exchange_efficiency = 1;  // of deepep and hybridep, relative to collectives' on a tier
   double eager_overlap = 1;        // part of an overlapped expert exchange that is hidden when no
@@ -188,11 +193,12 @@ struct StackOffers {
   bool flex_dispatcher = false;  // deepep and hybridep
   bool expert_overlap = false;   // the expert exchange beside another micro-batch's computation
   bool batch_by_pipeline =
-      false;                     // refuses a global batch that is no multiple of the pipeline size
-  bool adapters = false;         // low-rank ones beside a frozen base
-  bool joint_adapters = false;   // ... one for queries, keys and values, one for gate and up
-  bool nf4 = false;              // ... which may be quantised to 4 bits
-  bool hybrid_sharding = false;  // groups of ranks that each hold all of ZeRO's shards (HSDP)
+      false;              // refuses a global batch that is no multiple of the pipeline size
+  bool adapters = false;  // low-rank ones beside a frozen base
+  bool exchanged_adapters = false;  // see FineTuning::all_to_all
+  bool joint_adapters = false;      // ... one for queries, keys and values, one for gate and up
+  bool nf4 = false;                 // ... which may be quantised to 4 bits
+  bool hybrid_sharding = false;     // groups of ranks that each hold all of ZeRO's shards (HSDP)
   bool outer_optimizer_shards = false;  // ... and share the optimizer's states (HFSDP)
   bool zero_plus_plus = false;          // ZeRO++ (arXiv:2306.10209)
   bool packing = false;                 // several samples in a sequence, each attending to itself

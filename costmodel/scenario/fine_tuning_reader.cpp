@@ -124,10 +124,12 @@ void check_precisions(const MapReader& reader, const Value& map, const F& f,
   refuse(reader, "double_quantization",
          is_written(map, "double_quantization") && f.base != BasePrecision::nf4,
          "double_quantization is of a base in nf4", "leave it out, or set base_precision: nf4");
-  const bool sixteen = t.precision == Precision::bf16 || t.precision == Precision::fp16;
-  refuse(reader, "method", !sixteen,
-         fmt::format("adapters beside products in {} are not modelled", to_string(t.precision)),
-         "set training.precision: bf16 or fp16");
+  refuse(reader, "method", t.precision == Precision::fp32,
+         "adapters beside products in fp32 are not modelled",
+         "set training.precision: bf16, fp16 or fp8");
+  refuse(reader, "base_precision", is_narrow(t.precision) && f.base == BasePrecision::nf4,
+         fmt::format("a base in nf4 is dequantised to 16 bits, not to {}", to_string(t.precision)),
+         "set training.precision: bf16 or fp16, or base_precision: fp8");
   refuse(reader, "method", t.gather_precision != Precision::bf16,
          "parameter_gather_precision is of weights that are trained",
          "leave it out; base_precision says in what the frozen ones are kept");
@@ -211,6 +213,7 @@ void read_fine_tuning(MapReader& reader, const ModelSpec& model, TrainingSpec& t
               const unsigned there = product & targets_of(model), some = there & f.targets;
               return some == 0 || some == there;
             });
+  f.all_to_all = training.stack.offers.exchanged_adapters;
   check_model(own, f, model);
 }
 

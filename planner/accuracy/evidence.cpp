@@ -72,6 +72,7 @@ EvidenceRun read_run(const Value& map) {
   run.id = read_text(reader.required("id"), "id");
   run.measured = read_measured(reader.required("measured"));
   run.contradicted = reader.text("contradicted").value_or("");
+  run.decides = reader.boolean("decides").value_or(true);
   run.scenario.kind = Value::Kind::map;
   run.scenario.mark = map.mark;
   for (const auto* key : {"model", "cluster", "training", "plan", "search"}) {

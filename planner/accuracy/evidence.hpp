@@ -24,6 +24,7 @@ struct EvidenceRun {
   costmodel::Value scenario;
   Measured measured;
   std::string contradicted;  // how its source's own figures contradict each other, if they do
+  bool decides = true;       // whether constants are fitted to it; its error counts either way
 };
 
 // A run as it is written, merged with the file's `defaults`.

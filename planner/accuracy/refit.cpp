@@ -185,7 +185,7 @@ class Fit {
   }
 
   bool counts(std::size_t i, const std::vector<bool>& counted) const {
-    return counted[i] && !std::isnan(at_.errors[i]);
+    return counted[i] && facts_[i].decides && !std::isnan(at_.errors[i]);
   }
 
   bool decided(std::size_t c) const {
@@ -262,7 +262,7 @@ std::vector<EvidenceRun> timed_runs(const std::vector<std::string>& operands,
   std::vector<EvidenceRun> timed;
   for (EvidenceRun& run : read_evidence_runs(operands)) {
     if (!run.measured.iteration || !run.contradicted.empty()) continue;
-    FittedRun fitted{run.id, run.source, {}, {}};
+    FittedRun fitted{run.id, run.source, {}, run.decides, {}};
     fitted.errors.fill(NAN);
     try {
       fitted.traits = traits_of(read_scenario(run.scenario, run.id, path));

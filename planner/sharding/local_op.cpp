@@ -95,6 +95,7 @@ struct Cutter {
   bool operator()(costmodel::CrossEntropy& o) const { return rows_or_channels(o.rows, o.cols); }
   bool operator()(costmodel::Dequantise&) const { return false; }  // no frozen base comes here
   bool operator()(costmodel::AdapterSum&) const { return false; }
+  bool operator()(costmodel::UnfusedPasses& o) const { return rows(o.rows); }
   bool operator()(costmodel::Collective&) const { return false; }
 };
 

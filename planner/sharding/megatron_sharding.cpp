@@ -55,6 +55,7 @@ Split tensor_split(const OperatorSite& site, Split tokens) {
                             [&](const costmodel::CrossEntropy&) { return Split::channels; },
                             [&](const costmodel::Dequantise&) { return Split::whole; },
                             [&](const costmodel::AdapterSum&) { return tokens; },
+                            [&](const costmodel::UnfusedPasses&) { return tokens; },
                             [&](const costmodel::Collective&) { return Split::whole; }},
                     site.node.op);
 }

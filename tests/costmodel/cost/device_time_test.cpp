@@ -85,6 +85,19 @@ TEST_CASE("what is bound by memory takes its bytes") {
                        (2048.0 * 4096 * 8 + 2e6) / reached) <= 1e-12);
 }
 
+TEST_CASE("a wide product among fp8 ones costs what it costs in 16 bits, a narrow weight no cast") {
+  DeviceSpec device = fixtures::device();
+  Linear op{4096, 4096, 4096, false, false};
+  const auto time = [&](Precision p) { return device_time(op, Pass::forward, device, p).value; };
+  const double cast = time(Precision::fp8), sixteen = time(Precision::bf16);
+  op.narrow_weight = true;  // 2 + 1 + 1 bytes less for each element of the weight, and a kernel's
+  const double reached = device.memory_bandwidth.value * device.memory_efficiency;
+  CHECK(relative_error(cast - time(Precision::fp8), 4096.0 * 4096 * 4 / reached) <= 1e-9);
+  op.wide = true;
+  CHECK(time(Precision::fp8) == sixteen);
+  CHECK(time(Precision::mxfp8) == sixteen);
+}
+
 TEST_CASE("every operator takes time in every pass it has, but collectives") {
   const DeviceSpec device = fixtures::device();
   const Op ops[] = {Linear{128, 64, 32, true, false},
@@ -99,7 +112,8 @@ TEST_CASE("every operator takes time in every pass it has, but collectives") {
                     Rotary{128, 64},
                     Embedding{128, 64, 1000},
                     PositionEmbedding{128, 64, 128},
-                    CrossEntropy{128, 1000, LossKernel::unfused}};
+                    CrossEntropy{128, 1000, LossKernel::unfused},
+                    UnfusedPasses{128, 64, 8, 10, 3, 3}};
   for (const Op& op : ops) {
     for (const auto pass : {Pass::forward, Pass::input_gradient}) {
       CAPTURE(name_of(op));

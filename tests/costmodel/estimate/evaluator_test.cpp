@@ -208,6 +208,24 @@ TEST_CASE("the price of a layer does not depend on what was asked before") {
   }
 }
 
+TEST_CASE("parameters gathered one by one: the host slices each for each rank") {
+  const Case c = cases[1];
+  ParallelPlan plan;
+  plan.dp = 16, plan.zero = 1;
+  const auto time = [&](double slice) {
+    TrainingSpec training = fixtures::training(c.batch, c.sequence);
+    training.overlap.overlap_param_gather = false;
+    training.stack.zero.slice = Seconds(slice);
+    return Evaluator(fixtures::gpt(c), fixtures::cluster(16), training).iteration_time(plan).value;
+  };
+  // Four matrices and two norms a layer, and the table.
+  const double tensors = 16 * (4 + 2) + 1;
+  CHECK(time(5e-6) - time(2e-6) == doctest::Approx(3e-6 * tensors * 16).epsilon(1e-6));
+  CHECK(time(1e-9) > time(0));  // many small messages cost more than one
+  plan.zero = 0;
+  CHECK(time(5e-6) == time(0));
+}
+
 TEST_CASE("a very long schedule continued by its period ends when the whole one does") {
   // Seven layers on eight ranks are uneven; just above what is simulated whole.
   for (const bool beside : {false, true}) {

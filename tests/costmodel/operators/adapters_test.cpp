@@ -112,6 +112,40 @@ TEST_CASE("adapters over tensor ranks: what Megatron-Bridge's ParallelLinearAdap
   CHECK(gather.bytes.value == 1024 * 4096 * 2);
 }
 
+TEST_CASE("beside products in fp8 adapters stay in 16 bits, and a base in fp8 is not dequantised") {
+  const auto block = [](const std::string& base) {
+    Scenario s = tuned("method: lora, targets: attention, base_precision: " + base, "nemo-2025");
+    s.training.precision = Precision::fp8;
+    return block_of(s, 4, true);
+  };
+  const OpList narrow = block("fp8"), wide = block("bf16");
+  CHECK(precision_of(std::get<Linear>(node_at(narrow, Site::qkv_adapter_in).op), Precision::fp8) ==
+        Precision::bf16);
+  const auto& qkv = std::get<Linear>(node_at(narrow, Site::qkv).op);
+  CHECK(precision_of(qkv, Precision::fp8) == Precision::fp8);
+  CHECK(qkv.narrow_weight);
+  CHECK(count(narrow, Site::dequantised_weight) == 0);
+  // By rows and by columns, a byte each; else once in 16 bits, and cast for each product.
+  CHECK(node_at(narrow, Site::qkv).frozen_bytes == 2);
+  CHECK(node_at(wide, Site::qkv).frozen_bytes == 2);
+  CHECK_FALSE(std::get<Linear>(node_at(wide, Site::qkv).op).narrow_weight);
+  CHECK(count(wide, Site::dequantised_weight) == 0);
+}
+
+TEST_CASE("NeMo sends each rank its own tokens of what a row-parallel adapter adds") {
+  const std::string tuning = "method: lora, targets: attention";
+  const auto sent = [&](const std::string& stack, bool sequence_parallel) {
+    const OpList list = block_of(tuned(tuning, stack), 4, sequence_parallel);
+    return std::get<Collective>(node_at(list, Site::adapter_result_gather).op);
+  };
+  const Collective exchange = sent("nemo-2025", true);
+  CHECK(exchange.forward == CollectiveKind::all_to_all);
+  CHECK(exchange.backward == CollectiveKind::all_to_all);
+  CHECK(exchange.bytes.value == 1024 * 4096 / 4 * 2);  // a quarter of the columns of all tokens
+  CHECK(sent("nemo-2025", false).forward == CollectiveKind::all_gather);
+  CHECK(sent("megatron-bridge", true).forward == CollectiveKind::all_gather);
+}
+
 TEST_CASE("a quantised base is written out before each product, in backward again") {
   const OpList list = block_of(tuned("method: qlora", "peft"));
   CHECK(count(list, Site::dequantised_weight) == 4);  // QKV, projection, gate and up, down

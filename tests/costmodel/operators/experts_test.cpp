@@ -2,6 +2,8 @@
 // sum their gradients (GShard, arXiv:2006.16668; Megatron-LM's all-to-all dispatcher).
 #include <doctest/doctest.h>
 
+#include <algorithm>
+
 #include "costmodel/estimate/evaluator.hpp"
 #include "costmodel/estimate/layer_mix.hpp"
 #include "costmodel/model/parameter_count.hpp"
@@ -270,6 +272,39 @@ TEST_CASE("what Megatron-LM refuses of experts") {
   CHECK(key() == "ep");
   plan.ep = 1;
   CHECK(key() == "etp");
+}
+
+TEST_CASE("biases of experts and their clamp are PyTorch's own kernels in Megatron-LM") {
+  ModelSpec biased = model();
+  biased.linear_bias = true;
+  LayerContext c = context(1, 4, 1);
+  const auto passes = [&](const ModelSpec& m, Site site) {
+    const OpList list = build_layer(LayerKind::moe, m, c);
+    const auto node = std::ranges::find(list.nodes, site, &Node::site);
+    return node == list.nodes.end() ? UnfusedPasses{} : std::get<UnfusedPasses>(node->op);
+  };
+  CHECK(passes(biased, Site::expert_bias).rows == 0);  // other frameworks: in the product
+  c.unfused_expert_bias = true;
+  CHECK(passes(model(), Site::expert_bias).rows == 0);
+  const UnfusedPasses bias = passes(biased, Site::expert_bias);
+  CHECK(bias.rows == s * b * k);
+  CHECK(bias.cols == h);
+  // p · b is written, read and written with the sum, copied and cast: 4 + (2 + 4 + 4) + 8 + (4 +
+  // 2).
+  CHECK(bias.forward_bytes == 28);
+  CHECK(bias.forward_kernels == 2 * (all / 4) + 2);
+  const UnfusedPasses clamp = passes(biased, Site::expert_clamp);
+  CHECK(clamp.cols == 2 * ffn);
+  CHECK(clamp.forward_bytes == 8);  // read and written by the clamps, and by their concatenation
+  // No fused grouped MLP takes biases.
+  c.fused_grouped_mlp = true;
+  const auto fused = [&](const ModelSpec& m) {
+    const OpList list = build_layer(LayerKind::moe, m, c);
+    const auto node = std::ranges::find(list.nodes, Site::expert_activation, &Node::site);
+    return std::get<Activation>(node->op).in_product;
+  };
+  CHECK(fused(model()));
+  CHECK_FALSE(fused(biased));
 }
 
 }  // namespace experts_test

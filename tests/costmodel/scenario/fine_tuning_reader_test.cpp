@@ -69,6 +69,7 @@ TEST_CASE("what does not go together is refused with a remedy") {
   CHECK(contains(fault("{method: lora, targets: attention}", "stack: peft", "deepseek-v2"),
                  "adapters of latent attention are not modelled"));
   CHECK(contains(fault("{method: lora}", "stack: peft, precision: fp32"), "precision: bf16"));
+  CHECK(contains(fault("{method: qlora}", "stack: peft, precision: fp8"), "base_precision: fp8"));
   CHECK(contains(fault("{method: lora}", "stack: megatron-2021"), "training.stack: peft"));
   CHECK(contains(fault("{method: qlora}", "stack: megatron-bridge"), "no base of 4 bits"));
   CHECK(contains(fault("{method: lora, adapter_precision: fp32}", "stack: megatron-bridge"),
