@@ -8,7 +8,7 @@
 
 #include "costmodel/base/error.hpp"
 #include "costmodel/config/override.hpp"
-#include "costmodel/estimate/evaluator.hpp"
+#include "costmodel/estimate/plan_estimate.hpp"
 #include "costmodel/plan/plan_keys.hpp"
 #include "costmodel/serving/serving_reader.hpp"
 #include "planner/commands/plan_warnings.hpp"
@@ -86,7 +86,7 @@ Compared compared(const Session& session, const Asked& column, std::vector<std::
     throw ConfigError({file, 0, 0}, fmt::format("{}: {}", column.name, no_valid_choice),
                       "shardplan plan says what stands in the way");
   }
-  auto estimate = evaluator_of(s).estimate(settled->plan);
+  auto estimate = estimate_of(s.model, s.cluster, s.training, settled->plan);
   for (const auto& note : settled->notes) notes.push_back(column.name + ": " + note);
   root.set("plan", to_value(estimate.plan));
   root.erase("assumed");

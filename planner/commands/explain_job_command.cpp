@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "costmodel/estimate/evaluator.hpp"
+#include "costmodel/estimate/plan_estimate.hpp"
 #include "planner/commands/interruption.hpp"
 #include "planner/commands/job_operand.hpp"
 #include "planner/commands/plan_warnings.hpp"
@@ -27,7 +27,7 @@ CommandResult explain_job_command(const Session& session) {
     job.diagnosis = diagnose_job(s, settled->plan, *job.log);
     job.estimate = job.diagnosis->estimate;
   } else {
-    job.estimate = evaluator_of(s).estimate(settled->plan);
+    job.estimate = estimate_of(s.model, s.cluster, s.training, settled->plan);
   }
   job.changes = helpful_changes(s, job.estimate);
   const Interruption interruption;

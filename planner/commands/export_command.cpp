@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "costmodel/base/escape.hpp"
-#include "costmodel/estimate/evaluator.hpp"
+#include "costmodel/estimate/plan_estimate.hpp"
 #include "costmodel/serving/serving_reader.hpp"
 #include "planner/commands/export_targets.hpp"
 #include "planner/commands/plan_warnings.hpp"
@@ -18,7 +18,6 @@
 namespace planner {
 
 using costmodel::ConfigError;
-using costmodel::Evaluator;
 using costmodel::Scenario;
 
 namespace {
@@ -65,9 +64,9 @@ CommandResult export_command(const Session& session) {
   const Launcher launcher = name.empty() ? Launcher::torchrun : launcher_of(name);
   exported.text = with_launcher(exported.text, launcher, s, plan);
   if (!launcher_note(launcher).empty()) exported.notes.emplace_back(launcher_note(launcher));
-  Evaluator evaluator = evaluator_of(s);
   CommandResult result;
-  result.warnings = plan_warnings(session.options, s, evaluator.estimate(plan));
+  result.warnings =
+      plan_warnings(session.options, s, estimate_of(s.model, s.cluster, s.training, plan));
   for (const auto& notes : {note_lines(settled->notes), note_lines(exported.notes)})
     result.warnings.insert(result.warnings.end(), notes.begin(), notes.end());
   result.text = session.options.format == Format::json ? exported.json : exported.text;

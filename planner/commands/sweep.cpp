@@ -16,7 +16,7 @@
 #include "costmodel/base/unit_text.hpp"
 #include "costmodel/config/override.hpp"
 #include "costmodel/config/yaml.hpp"
-#include "costmodel/estimate/evaluator.hpp"
+#include "costmodel/estimate/plan_estimate.hpp"
 #include "costmodel/plan/plan_text.hpp"
 #include "costmodel/scenario/scenario.hpp"
 #include "planner/commands/interruption.hpp"
@@ -53,8 +53,8 @@ SweptPoint result_of(const Scenario& scenario, int threads) {
   const bool searched = !scenario.plan.automatic.empty();
   const auto settled = settled_plan(scenario, threads);
   if (!settled) return failed(no_valid_choice, searched);
-  costmodel::Evaluator evaluator(scenario.model, scenario.cluster, scenario.training);
-  const Estimate e = evaluator.estimate(settled->plan);
+  const Estimate e =
+      estimate_of(scenario.model, scenario.cluster, scenario.training, settled->plan);
   SweptPoint point{{fmt::format("{}", e.plan.dp), fmt::format("{}", e.micro_batches),
                     fmt::format("{:.6g}", e.iteration.value), fmt::format("{:.6g}", e.tokens_per_s),
                     fmt::format("{:.4f}", e.mfu), fmt::format("{:.4f}", e.bubble_fraction),

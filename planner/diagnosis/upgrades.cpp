@@ -8,7 +8,6 @@
 
 #include "costmodel/base/parallel_for.hpp"
 #include "costmodel/base/unit_text.hpp"
-#include "costmodel/estimate/evaluator.hpp"
 #include "planner/search/grid_search.hpp"
 
 namespace planner {

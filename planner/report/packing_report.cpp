@@ -5,7 +5,7 @@
 #include <cmath>
 
 #include "costmodel/base/unit_text.hpp"
-#include "costmodel/estimate/evaluator.hpp"
+#include "costmodel/estimate/plan_estimate.hpp"
 
 namespace planner {
 
@@ -33,7 +33,7 @@ Scenario otherwise(Scenario s, bool packed) {
 }
 
 Estimate estimated(const Estimate& e, const Scenario& s) {
-  return costmodel::Evaluator(s.model, s.cluster, s.training).estimate(e.plan);
+  return estimate_of(s.model, s.cluster, s.training, e.plan);
 }
 
 }  // namespace

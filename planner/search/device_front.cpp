@@ -7,7 +7,6 @@
 #include <utility>
 
 #include "costmodel/base/parallel_for.hpp"
-#include "costmodel/estimate/evaluator.hpp"
 #include "planner/search/grid_search.hpp"
 
 namespace planner {

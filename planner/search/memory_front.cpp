@@ -2,7 +2,6 @@
 
 #include <utility>
 
-#include "costmodel/estimate/evaluator.hpp"
 #include "planner/search/grid_search.hpp"
 
 namespace planner {

@@ -6,7 +6,6 @@
 #include <map>
 
 #include "costmodel/base/unit_text.hpp"
-#include "costmodel/estimate/evaluator.hpp"
 
 namespace planner {
 
