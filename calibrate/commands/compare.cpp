@@ -15,7 +15,7 @@
 
 namespace calibrate {
 
-using costmodel::Seconds;
+using namespace costmodel;
 
 namespace {
 
@@ -42,17 +42,17 @@ double Compared::error_pct() const {
   return measured.value > 0 ? 100 * (predicted / measured - 1) : 0;
 }
 
-std::vector<Compared> compare_ops(costmodel::Evaluator& evaluator,
-                                  const costmodel::ParallelPlan& plan, const StopRule& rule) {
+std::vector<Compared> compare_ops(Evaluator& evaluator, const ParallelPlan& plan,
+                                  const StopRule& rule) {
   const StageTimes times = time_stage(evaluator, plan, rule);
   const auto& cost = evaluator.cost(plan);
   std::vector<Compared> rows;
   for (const auto& entry : times.ops) {
-    if (!costmodel::has_pass(entry.op, entry.pass)) continue;
+    if (!has_pass(entry.op, entry.pass)) continue;
     const double calls = calls_a_micro_batch(entry, times.forward.repeats);
-    const Seconds predicted = costmodel::device_time(
-        entry.op, entry.pass, evaluator.cluster().device, evaluator.training().precision);
-    const auto pass = costmodel::pass_names[static_cast<std::size_t>(entry.pass)];
+    const Seconds predicted = device_time(entry.op, entry.pass, evaluator.cluster().device,
+                                          evaluator.training().precision);
+    const auto pass = pass_names[static_cast<std::size_t>(entry.pass)];
     add_row(rows, fmt::format("{}, {}", entry.node, pass), calls * predicted,
             calls * entry.timing().median);
   }
@@ -65,9 +65,9 @@ std::vector<Compared> compare_ops(costmodel::Evaluator& evaluator,
   return rows;
 }
 
-std::vector<Compared> compare_stage(const SmallModel& model, const costmodel::DeviceSpec& device,
+std::vector<Compared> compare_stage(const SmallModel& model, const DeviceSpec& device,
                                     const StopRule& rule) {
-  costmodel::DeviceSpec at_best = device;  // as in time_stage()
+  DeviceSpec at_best = device;  // as in time_stage()
   at_best.together.clear();
   auto evaluator = evaluator_of(model, at_best);
   const auto plan = plan_of(model);
@@ -82,9 +82,9 @@ std::string table_of(const std::vector<Compared>& rows) {
   std::string text =
       fmt::format("{:<44} {:>12} {:>12} {:>8}\n", "", "predicted", "measured", "error");
   for (const Compared& row : rows) {
-    text += fmt::format("{:<44} {:>12} {:>12} {:>+6.1f} %\n", row.name,
-                        costmodel::format_seconds(row.predicted),
-                        costmodel::format_seconds(row.measured), row.error_pct());
+    text +=
+        fmt::format("{:<44} {:>12} {:>12} {:>+6.1f} %\n", row.name, format_seconds(row.predicted),
+                    format_seconds(row.measured), row.error_pct());
   }
   return text;
 }

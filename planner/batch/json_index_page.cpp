@@ -22,7 +22,7 @@ namespace planner {
 
 namespace {
 
-using costmodel::html_text;
+using namespace costmodel;
 
 // A file's name as an address, whatever is in it.
 std::string address(const std::string& name) {

@@ -23,10 +23,7 @@
 
 namespace planner {
 
-using costmodel::ConfigError;
-using costmodel::mark_of_argument;
-using costmodel::Scenario;
-using costmodel::WorkloadKind;
+using namespace costmodel;
 
 std::vector<std::string> assignments_of(const std::string& with) {
   std::vector<std::string> assignments;
@@ -65,8 +62,8 @@ std::vector<Asked> columns_of(const Options& options) {
   return columns;
 }
 
-costmodel::Value tree_of(const Session& session, const Asked& column) {
-  costmodel::Value root =
+Value tree_of(const Session& session, const Asked& column) {
+  Value root =
       loaded(session.path, scenario_operand(column.operand, session.options, session.path));
   for (const auto& assignment : session.options.assignments)
     assign_path(root, assignment, mark_of_argument("--set", assignment));
@@ -79,8 +76,8 @@ namespace {
 
 Compared compared(const Session& session, const Asked& column, std::vector<std::string>& notes) {
   const std::string file = scenario_operand(column.operand, session.options, session.path);
-  costmodel::Value root = tree_of(session, column);
-  Scenario s = costmodel::read_scenario(root, file, session.path);
+  Value root = tree_of(session, column);
+  Scenario s = read_scenario(root, file, session.path);
   const auto settled = settled_plan(s, threads_of(session.options));
   if (!settled) {
     throw ConfigError({file, 0, 0}, fmt::format("{}: {}", column.name, no_valid_choice),
@@ -95,20 +92,20 @@ Compared compared(const Session& session, const Asked& column, std::vector<std::
 
 ServedColumn served_column(const Session& session, const Asked& asked) {
   const std::string file = scenario_operand(asked.operand, session.options, session.path);
-  costmodel::Value root = tree_of(session, asked);
-  const costmodel::ServingScenario written =
-      costmodel::read_serving(root, std::filesystem::path(file).stem().string(), session.path);
+  Value root = tree_of(session, asked);
+  const ServingScenario written =
+      read_serving(root, std::filesystem::path(file).stem().string(), session.path);
   const auto s = settled_serving(written);
   if (!s) {
     throw ConfigError({file, 0, 0}, fmt::format("{}: {}", asked.name, no_serving_plan),
                       "shardplan plan says what stands in the way");
   }
-  costmodel::ServingEstimate e = planned_estimate(*s);
+  ServingEstimate e = planned_estimate(*s);
   if (!s->plan.disaggregation) {
-    costmodel::Value plan;
+    Value plan;
     for (const auto& [key, size] : {std::pair{"tp", e.sizes.tp}, std::pair{"pp", e.sizes.pp},
                                     std::pair{"ep", e.sizes.ep}, std::pair{"dp", e.sizes.dp}})
-      plan.set(key, costmodel::scalar_value(std::to_string(size)));
+      plan.set(key, scalar_value(std::to_string(size)));
     root.set("plan", plan);
   }
   return {asked.name, std::move(root), *s, std::move(e)};
@@ -118,7 +115,7 @@ ServedColumn served_column(const Session& session, const Asked& asked) {
 void require_one_workload(const Session& session, WorkloadKind workload) {
   const bool serving = workload == WorkloadKind::inference;
   for (const Asked& column : columns_of(session.options)) {
-    if (costmodel::workload_kind(tree_of(session, column)) == workload) continue;
+    if (workload_kind(tree_of(session, column)) == workload) continue;
     throw ConfigError({},
                       fmt::format("shardplan: compare has {}, which is {}, beside {} of {}",
                                   session.options.operands.front(), serving ? "served" : "trained",

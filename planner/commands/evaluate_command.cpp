@@ -14,14 +14,12 @@
 
 namespace planner {
 
-using costmodel::Evaluator;
-using costmodel::Scenario;
+using namespace costmodel;
 
 namespace {
 
 // With what the plan would fit, if it does not, on a line.
-void add_remedies(const costmodel::Estimate& estimate, Evaluator& evaluator,
-                  std::vector<std::string>& lines) {
+void add_remedies(const Estimate& estimate, Evaluator& evaluator, std::vector<std::string>& lines) {
   if (estimate.fits()) return;
   for (const std::string& remedy : fitting_expert_sizes(estimate.plan, evaluator))
     lines.push_back("note: the plan with " + remedy);
@@ -56,10 +54,10 @@ CommandResult evaluate_command(const Session& session) {
 }
 
 CommandResult evaluate_serving(const Session& session) {
-  const costmodel::ServingScenario written = load_serving(session);
+  const ServingScenario written = load_serving(session);
   const auto s = settled_serving(written);
   if (!s) return without_serving_plan(session, written);
-  const costmodel::ServingEstimate e = planned_estimate(*s);
+  const ServingEstimate e = planned_estimate(*s);
   const auto fit = find_serving_fit(session.path);
   CommandResult result{e.fits ? 0 : no_answer, {}, {}};
   if (wants_page(session.options)) result.page = serving_page(*s, e, fit);

@@ -12,8 +12,7 @@
 
 namespace planner {
 
-using costmodel::Evaluator;
-using costmodel::Scenario;
+using namespace costmodel;
 
 CommandResult explain_command(const Session& session) {
   Scenario s = load(session);
@@ -31,7 +30,7 @@ CommandResult explain_command(const Session& session) {
 }
 
 CommandResult explain_serving(const Session& session) {
-  const costmodel::ServingScenario written = load_serving(session);
+  const ServingScenario written = load_serving(session);
   const auto s = settled_serving(written);
   if (!s) return without_serving_plan(session, written);
   const Table table = serving_explanation(*s, planned_estimate(*s));

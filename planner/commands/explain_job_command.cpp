@@ -12,7 +12,7 @@
 
 namespace planner {
 
-using costmodel::Scenario;
+using namespace costmodel;
 
 CommandResult explain_job_command(const Session& session) {
   const Options& options = session.options;

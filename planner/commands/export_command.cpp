@@ -17,8 +17,7 @@
 
 namespace planner {
 
-using costmodel::ConfigError;
-using costmodel::Scenario;
+using namespace costmodel;
 
 namespace {
 
@@ -27,23 +26,22 @@ const ExportTarget& target_of(const std::string& name) {
   const auto found = std::find_if(targets.begin(), targets.end(),
                                   [&](const ExportTarget& target) { return target.name == name; });
   if (found != targets.end()) return *found;
-  const std::string given = name.empty()
-                                ? "export lacks --to"
-                                : fmt::format("cannot export to {}", costmodel::quote(name));
+  const std::string given =
+      name.empty() ? "export lacks --to" : fmt::format("cannot export to {}", quote(name));
   throw ConfigError({}, "shardplan: " + given,
                     fmt::format("allowed: --to {}", export_target_names));
 }
 
 // Megatron-Bridge alone has words for a frozen base with adapters, in 16 bits.
 void require_words_for_adapters(const Scenario& s, const ExportTarget& target) {
-  const costmodel::FineTuning& f = s.training.fine_tuning;
-  const bool plain = f.base == costmodel::BasePrecision::bf16;
+  const FineTuning& f = s.training.fine_tuning;
+  const bool plain = f.base == BasePrecision::bf16;
   if (!f.adapts() || (target.name == std::string_view("megatron-bridge") && plain)) return;
   throw ConfigError(
       {s.file, 0, 0},
       plain ? fmt::format("the export to {} has no words for training.fine_tuning", target.name)
             : fmt::format("the export to {} has no words for a frozen base in {}", target.name,
-                          costmodel::base_precision_names[static_cast<std::size_t>(f.base)]),
+                          base_precision_names[static_cast<std::size_t>(f.base)]),
       plain && s.training.stack.name == "megatron-bridge"
           ? "export it --to megatron-bridge"
           : "export it without: --set 'training.fine_tuning={method: full}', and add the "
@@ -74,7 +72,7 @@ CommandResult export_command(const Session& session) {
 }
 
 CommandResult export_serving(const Session& session) {
-  costmodel::ServingScenario written = load_serving(session);
+  ServingScenario written = load_serving(session);
   // One launch has no words for two pools; a plan that is written with them is refused.
   if (!written.plan.disaggregation) written.plan.together = true;
   const auto s = settled_serving(written);

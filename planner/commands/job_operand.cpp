@@ -7,23 +7,25 @@
 
 namespace planner {
 
+using namespace costmodel;
+
 JobOperand read_job_operand(const Session& session, const std::string& operand,
                             std::vector<std::string>& told) {
   const Options& options = session.options;
-  const std::string file = costmodel::scenario_file(operand, session.path);
+  const std::string file = scenario_file(operand, session.path);
   if (format_of(file) == JobFormat::scenario && options.cluster.empty()) {
-    costmodel::Value written = loaded(session.path, file);
+    Value written = loaded(session.path, file);
     for (const auto& assignment : options.assignments)
-      assign_path(written, assignment, costmodel::mark_of_argument("--set", assignment));
+      assign_path(written, assignment, mark_of_argument("--set", assignment));
     return {load_scenario(file, session.path, options.assignments), std::move(written)};
   }
   ImportedJob job = read_job(file);
   if (!options.cluster.empty()) set_cluster(job, options.cluster);
   for (const auto& assignment : options.assignments)
-    set_key(job, assignment, costmodel::mark_of_argument("--set", assignment));
+    set_key(job, assignment, mark_of_argument("--set", assignment));
   if (!job.missing.empty()) {
     const MissingKey& key = job.missing.front();
-    throw costmodel::ConfigError({file, 0, 0}, "does not say " + key.key, key.remedy);
+    throw ConfigError({file, 0, 0}, "does not say " + key.key, key.remedy);
   }
   for (const auto& note : job.notes) told.push_back("note: " + note);
   for (const auto& word : job.left_out) told.push_back("note: left out: " + word);

@@ -13,8 +13,7 @@
 
 namespace planner {
 
-using costmodel::ConfigError;
-using costmodel::ServingScenario;
+using namespace costmodel;
 
 // What adds a part to a report of training has nothing to say of serving.
 void refuse_training_flags(const Options& options) {
@@ -42,20 +41,19 @@ ServingScenario load_serving(const Session& session) {
 }
 
 std::string serving_yaml(const Session& session, const ServingScenario& chosen) {
-  costmodel::Value root =
-      costmodel::serving_tree(file_of(session), session.path, session.options.assignments);
-  const auto number = [](std::int64_t n) { return costmodel::scalar_value(std::to_string(n)); };
-  const auto sizes_value = [&](const costmodel::ServingSizes& sizes) {
-    costmodel::Value map;
+  Value root = serving_tree(file_of(session), session.path, session.options.assignments);
+  const auto number = [](std::int64_t n) { return scalar_value(std::to_string(n)); };
+  const auto sizes_value = [&](const ServingSizes& sizes) {
+    Value map;
     map.set("tp", number(sizes.tp));
     map.set("pp", number(sizes.pp));
     map.set("ep", number(sizes.ep));
     map.set("dp", number(sizes.dp));
     return map;
   };
-  costmodel::Value plan;
+  Value plan;
   if (chosen.plan.disaggregation) {
-    costmodel::Value pools;
+    Value pools;
     pools.set("prefill", sizes_value(chosen.plan.disaggregation->prefill));
     pools.set("decode", sizes_value(chosen.plan.disaggregation->decode));
     plan.set("disaggregation", pools);
@@ -63,8 +61,8 @@ std::string serving_yaml(const Session& session, const ServingScenario& chosen) 
     plan = sizes_value(sizes_of(chosen));
   }
   root.set("plan", plan);
-  costmodel::Value& serving = *root.find("serving");
-  serving.set("weights", costmodel::scalar_value(std::string(to_string(chosen.serving.weights))));
+  Value& serving = *root.find("serving");
+  serving.set("weights", scalar_value(std::string(to_string(chosen.serving.weights))));
   serving.set("max_num_seqs", number(chosen.serving.limits.max_num_seqs));
   serving.set("max_num_batched_tokens", number(chosen.serving.limits.max_num_batched_tokens));
   root.erase("assumed");

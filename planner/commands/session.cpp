@@ -20,9 +20,7 @@
 
 namespace planner {
 
-using costmodel::Evaluator;
-using costmodel::ParallelPlan;
-using costmodel::Scenario;
+using namespace costmodel;
 
 std::string file_of(const Session& session) {
   return scenario_operand(session.options.operands.front(), session.options, session.path);
@@ -38,7 +36,7 @@ Scenario load(const Session& session) {
 void require_outputs(const Options& options) {
   for (const auto& file :
        {options.out, options.placement, options.page, options.trace, options.write_schedule})
-    if (!file.empty()) costmodel::require_writable(file);
+    if (!file.empty()) require_writable(file);
 }
 
 int threads_of(const Options& options) {
@@ -48,26 +46,23 @@ int threads_of(const Options& options) {
 
 Evaluator evaluator_of(const Scenario& s) { return Evaluator(s.model, s.cluster, s.training); }
 
-costmodel::ClusterSpec cluster_named(const Session& session, const std::string& name,
-                                     std::int64_t devices) {
-  const auto resolved =
-      costmodel::resolve_config(session.path, "clusters", costmodel::scalar_value(name));
-  const costmodel::Value* device = resolved.value.find("device");
+ClusterSpec cluster_named(const Session& session, const std::string& name, std::int64_t devices) {
+  const auto resolved = resolve_config(session.path, "clusters", scalar_value(name));
+  const Value* device = resolved.value.find("device");
   if (device == nullptr) {
-    throw costmodel::ConfigError(costmodel::mark_of_argument("--cluster", name),
-                                 "has not one kind of devices",
-                                 "name a cluster that has; `shardplan list clusters` shows them");
+    throw ConfigError(mark_of_argument("--cluster", name), "has not one kind of devices",
+                      "name a cluster that has; `shardplan list clusters` shows them");
   }
-  const auto kind = costmodel::resolve_config(session.path, "devices", *device);
-  costmodel::ClusterSpec cluster = costmodel::read_cluster(
-      resolved.value, resolved.name, costmodel::read_device(kind.value, kind.name));
+  const auto kind = resolve_config(session.path, "devices", *device);
+  ClusterSpec cluster =
+      read_cluster(resolved.value, resolved.name, read_device(kind.value, kind.name));
   return devices > 0 ? resized(cluster, devices) : cluster;
 }
 
 std::string scenario_yaml(const Session& session, const ParallelPlan& plan) {
-  costmodel::Value root = loaded(session.path, file_of(session));
+  Value root = loaded(session.path, file_of(session));
   for (const auto& assignment : session.options.assignments)
-    assign_path(root, assignment, costmodel::mark_of_argument("--set", assignment));
+    assign_path(root, assignment, mark_of_argument("--set", assignment));
   root.set("plan", to_value(plan));
   root.erase("assumed");
   return to_yaml(root);
@@ -86,10 +81,10 @@ bool wants_page(const Options& options) {
 namespace {
 
 // For a page, which has no room for very long ones: they are left out.
-costmodel::Timeline drawn_timeline(const Scenario& s, const ParallelPlan& plan) {
+Timeline drawn_timeline(const Scenario& s, const ParallelPlan& plan) {
   constexpr std::int64_t most_actions = std::int64_t{1} << 19;
   const std::int64_t forwards = plan.micro_batches(s.training.global_batch) * plan.virtual_stages();
-  return 2 * forwards > most_actions ? costmodel::Timeline{} : evaluator_of(s).timeline(plan);
+  return 2 * forwards > most_actions ? Timeline{} : evaluator_of(s).timeline(plan);
 }
 
 }  // namespace
@@ -171,7 +166,7 @@ CommandResult without_plan(const Session& session, const Scenario& s) {
 
 void write_placement(const Session& session, const Scenario& s, const ParallelPlan& plan) {
   const std::string& file = session.options.placement;
-  if (!file.empty()) costmodel::write_file(file, placement_text(placement(plan, s.cluster), file));
+  if (!file.empty()) write_file(file, placement_text(placement(plan, s.cluster), file));
 }
 
 }  // namespace planner

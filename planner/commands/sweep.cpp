@@ -29,10 +29,7 @@
 
 namespace planner {
 
-using costmodel::ConfigError;
-using costmodel::Estimate;
-using costmodel::mark_of_argument;
-using costmodel::Scenario;
+using namespace costmodel;
 
 namespace {
 
@@ -76,8 +73,8 @@ SweptPoint priced(const Scenario& scenario, int threads) {
   }
 }
 
-bool has_plan(const costmodel::Value& scenario) {
-  const costmodel::Value* plan = scenario.find("plan");
+bool has_plan(const Value& scenario) {
+  const Value* plan = scenario.find("plan");
   return plan != nullptr && (plan->is_scalar() || !plan->entries.empty());
 }
 
@@ -128,7 +125,7 @@ std::string knee_note(const std::vector<SweptPoint>& points) {
   for (const SweptPoint& point : points) {
     if (!point.scales.knee) continue;
     knees.push_back(fmt::format("{} devices ({:.0f} % parallel efficiency)",
-                                costmodel::format_integer(point.scales.devices),
+                                format_integer(point.scales.devices),
                                 100 * *point.scales.efficiency));
   }
   const bool any = std::ranges::any_of(
@@ -184,7 +181,7 @@ class Sweep {
       for (PricedPoint& point : block) point = read(points.size());
       std::vector<char> done(block.size(), 0);
       const auto each = std::max<int>(1, threads_ / static_cast<int>(block.size()));
-      costmodel::share_out(block.size(), threads_, [&](std::size_t i) {
+      share_out(block.size(), threads_, [&](std::size_t i) {
         if (block[i] && over()) return;
         if (block[i]) points[first + i] = block[i](each);
         done[i] = 1;
@@ -202,7 +199,7 @@ class Sweep {
 
   // Adds the point: one that cannot be read says why, and has nothing to be priced.
   PricedPoint read(std::size_t i) {
-    costmodel::Value value = workload_.root;
+    Value value = workload_.root;
     swept.values.push_back(place(swept.axes, i, value));
     swept.points.emplace_back();
     bool adjusted = false;
@@ -255,23 +252,19 @@ Table sweep_table(const SweptPoints& swept, const std::vector<Column>& columns, 
   return table;
 }
 
-Swept sweep(const std::string& file, const costmodel::ConfigPath& path, const Options& options,
+Swept sweep(const std::string& file, const ConfigPath& path, const Options& options,
             const std::function<bool()>& stopped) {
   SweptWorkload training;
   training.root = loaded(path, file);
   for (const auto& assignment : options.assignments)
     assign_path(training.root, assignment, mark_of_argument("--set", assignment));
-  training.read = [&](const costmodel::Value& value) -> PricedPoint {
-    return [s = costmodel::read_scenario(value, file, path)](int threads) {
-      return priced(s, threads);
-    };
+  training.read = [&](const Value& value) -> PricedPoint {
+    return [s = read_scenario(value, file, path)](int threads) { return priced(s, threads); };
   };
   std::optional<WeakScaling> weak;
   if (options.weak) {
     weak.emplace(axes_of(options), training.root);
-    training.adjust = [&](const auto& values, costmodel::Value& value) {
-      weak->place(values, value);
-    };
+    training.adjust = [&](const auto& values, Value& value) { weak->place(values, value); };
   }
   SweptPoints swept = sweep_points(options, training, stopped);
   const auto& points = swept.points;

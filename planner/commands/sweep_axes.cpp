@@ -8,8 +8,7 @@
 
 namespace planner {
 
-using costmodel::ConfigError;
-using costmodel::mark_of_argument;
+using namespace costmodel;
 
 namespace {
 
@@ -70,8 +69,7 @@ std::vector<Axis> axes_of(const Options& options) {
   return axes;
 }
 
-std::vector<std::string> place(const std::vector<Axis>& axes, std::size_t point,
-                               costmodel::Value& value) {
+std::vector<std::string> place(const std::vector<Axis>& axes, std::size_t point, Value& value) {
   std::size_t stride = 1;
   for (const Axis& axis : axes) stride *= axis.values.size();
   std::vector<std::string> row;

@@ -14,8 +14,7 @@
 
 namespace planner {
 
-using costmodel::ConfigError;
-using costmodel::ServingScenario;
+using namespace costmodel;
 
 namespace {
 
@@ -27,7 +26,7 @@ SweptPoint result_of(const ServingScenario& written) {
     point.error = no_serving_plan;
     return point;
   }
-  const costmodel::ServingEstimate e = planned_estimate(*s);
+  const ServingEstimate e = planned_estimate(*s);
   point.cells = served_cells(e);
   point.plan = fmt::format("{} · {}", plan_text(*s, e.sizes), to_string(e.weights));
   return point;
@@ -52,8 +51,8 @@ Swept sweep_serving(const Session& session, const std::function<bool()>& stopped
   }
   const std::string file = file_of(session);
   SweptWorkload serving;
-  serving.root = costmodel::serving_tree(file, session.path, options.assignments);
-  serving.read = [&](const costmodel::Value& value) -> PricedPoint {
+  serving.root = serving_tree(file, session.path, options.assignments);
+  serving.read = [&](const Value& value) -> PricedPoint {
     const std::string name = std::filesystem::path(file).stem().string();
     return [s = read_serving(value, name, session.path)](int) { return priced(s); };
   };

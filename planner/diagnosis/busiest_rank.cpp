@@ -8,8 +8,7 @@
 
 namespace planner {
 
-using costmodel::Estimate;
-using costmodel::Seconds;
+using namespace costmodel;
 
 namespace {
 
@@ -26,20 +25,20 @@ int longest_at_work(const Estimate& e) {
 // How many losses are larger than the wait, which computation is none of.
 int larger_losses(const costmodel::Breakdown& b, Seconds wait) {
   using costmodel::Breakdown;
-  return static_cast<int>(std::ranges::count_if(costmodel::breakdown_parts, [&](auto part) {
+  return static_cast<int>(std::ranges::count_if(breakdown_parts, [&](auto part) {
     return part != &Breakdown::compute && part != &Breakdown::imbalance && b.*part > wait;
   }));
 }
 
 }  // namespace
 
-std::optional<BusiestRank> busiest_rank(const Estimate& e, costmodel::Evaluator& evaluator) {
+std::optional<BusiestRank> busiest_rank(const Estimate& e, Evaluator& evaluator) {
   const Seconds wait = e.breakdown.imbalance - e.longest_samples;
   if (!e.plan.replica_groups.empty() || wait < e.iteration * least_wait) return {};
   if (larger_losses(e.breakdown, wait) > 1) return {};
   BusiestRank busiest{.rank = longest_at_work(e), .breakdown = {}};
   if (busiest.rank == e.critical_rank) return {};
-  costmodel::Ending end = evaluator.end_of(e.plan);
+  Ending end = evaluator.end_of(e.plan);
   end.critical = static_cast<std::size_t>(busiest.rank);
   const Seconds transfers = e.breakdown.pp_comm / end.own_runs;
   busiest.breakdown = breakdown_of(evaluator.cost(e.plan), e.plan, end, {transfers, Seconds(0)},

@@ -13,10 +13,7 @@
 
 namespace planner {
 
-using costmodel::ConfigError;
-using costmodel::Mark;
-using costmodel::scalar_value;
-using costmodel::Value;
+using namespace costmodel;
 
 namespace {
 
@@ -25,11 +22,11 @@ bool is_zero(const std::string& text) { return text == "0" || text == "0.0"; }
 std::string written(const MegatronArgument& a) {
   std::string text = a.flag;
   for (const auto& value : a.values) text += " " + value;
-  return costmodel::shortened(text, 100);
+  return shortened(text, 100);
 }
 
 std::string unsaid(const MegatronArgument& a) {
-  return fmt::format("{}: the script does not say {}", a.flag, costmodel::shortened(a.unknown));
+  return fmt::format("{}: the script does not say {}", a.flag, shortened(a.unknown));
 }
 
 void require_known(const MegatronArgument& a) {
@@ -106,8 +103,7 @@ void MegatronImport::refuse(std::string_view flag, const std::string& why) const
   const MegatronArgument* a = arguments_.find(flag);
   throw ConfigError(
       a->mark,
-      fmt::format("{} {} {}", flag, costmodel::quote(fmt::format("{}", fmt::join(a->values, " "))),
-                  why),
+      fmt::format("{} {} {}", flag, quote(fmt::format("{}", fmt::join(a->values, " "))), why),
       "see Megatron-LM's --help");
 }
 

@@ -17,7 +17,7 @@ namespace planner {
 
 namespace {
 
-using costmodel::html_text;
+using namespace costmodel;
 
 constexpr std::size_t most_rows = 500, most_columns = 40, longest_text = 2000, longest_name = 60,
                       most_members = 2;
@@ -98,9 +98,9 @@ std::string object_html(const Json& object, Extent extent, int depth) {
     if (!is_wanted(value, extent)) continue;
     if (++count > most_rows) break;
     if (has_one_line(value) || depth >= deepest) {
-      facts += fmt::format(
-          "<div><dt>{}</dt><dd>{}</dd></div>\n", html_text(title_of(key)),
-          depth < deepest ? line_html(key, value) : html_text(costmodel::shortened(words(value))));
+      facts +=
+          fmt::format("<div><dt>{}</dt><dd>{}</dd></div>\n", html_text(title_of(key)),
+                      depth < deepest ? line_html(key, value) : html_text(shortened(words(value))));
     } else {
       inner += folded(title_of(key), value_html(value, extent, depth + 1));
     }
@@ -154,7 +154,7 @@ std::string line_html(std::string_view key, const Json& value) {
     note_shown(value);
     return value.get<bool>() ? "yes" : "no";
   }
-  if (value.is_string()) return html_text(costmodel::shortened(words(value), longest_text));
+  if (value.is_string()) return html_text(shortened(words(value), longest_text));
   std::string html;
   for (const auto& [name, item] : value.items()) {
     if (!html.empty()) html += ", ";

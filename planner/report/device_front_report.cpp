@@ -10,14 +10,13 @@
 
 namespace planner {
 
-using costmodel::format_count;
-using costmodel::format_integer;
+using namespace costmodel;
 
 double device_hours_per_billion_tokens(const FrontPoint& point) {
   return static_cast<double>(point.devices) / point.plan.tokens_per_s * 1e9 / 3600;
 }
 
-Table device_front_table(const DeviceFront& front, const costmodel::Scenario& s) {
+Table device_front_table(const DeviceFront& front, const Scenario& s) {
   const double price = s.cluster.operation.usd_per_device_hour;
   Table table{{{"devices"}, {"iteration"}, {"tokens/s"}, {"device hours a B tokens"}}, {}};
   if (price > 0) table.columns.push_back({"dollars"});
@@ -37,8 +36,7 @@ Table device_front_table(const DeviceFront& front, const costmodel::Scenario& s)
   return table;
 }
 
-std::vector<std::string> device_front_sentences(const DeviceFront& front,
-                                                const costmodel::Scenario& s) {
+std::vector<std::string> device_front_sentences(const DeviceFront& front, const Scenario& s) {
   std::vector<std::string> all;
   const auto left = std::ranges::count(front.points, false, &FrontPoint::on_front);
   if (left > 0) {
@@ -56,7 +54,7 @@ std::vector<std::string> device_front_sentences(const DeviceFront& front,
   return all;
 }
 
-std::string device_front_report(const DeviceFront& front, const costmodel::Scenario& s,
+std::string device_front_report(const DeviceFront& front, const Scenario& s,
                                 const ReportStyle& style) {
   if (front.points.empty()) return "";
   std::string text = section_title(

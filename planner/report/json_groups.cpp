@@ -4,11 +4,13 @@
 
 namespace planner {
 
+using namespace costmodel;
+
 std::string groups_json(const GroupsOf& of) {
   using nlohmann::ordered_json;
-  const costmodel::ParallelPlan& p = of.plan;
-  const bool megatron = of.layout == costmodel::RankLayout::megatron;
-  ordered_json all{{"layout", costmodel::rank_layout_names[static_cast<std::size_t>(of.layout)]}};
+  const ParallelPlan& p = of.plan;
+  const bool megatron = of.layout == RankLayout::megatron;
+  ordered_json all{{"layout", rank_layout_names[static_cast<std::size_t>(of.layout)]}};
   all["order"] = megatron ? p.rank_order : "tp-cp-pp-dp";
   all["ranks"] = p.devices();
   all["sizes"] = {{"tp", p.tp}, {"pp", p.pp}, {"dp", p.dp}, {"cp", p.cp}, {"ep", p.ep}};
@@ -18,7 +20,7 @@ std::string groups_json(const GroupsOf& of) {
   text.erase(text.size() - 2);  // the end of the object
   text += ",\n  \"groups\": [";
   const char* between = "\n    ";
-  for (const costmodel::ProcessGroups& groups : process_groups(p, of.layout)) {
+  for (const ProcessGroups& groups : process_groups(p, of.layout)) {
     const std::string network = network_of(groups, of);
     const ordered_json row{{"kind", groups.kind},
                            {"use", groups.use},

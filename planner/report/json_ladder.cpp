@@ -8,14 +8,15 @@
 
 namespace planner {
 
+using namespace costmodel;
+
 using Json = nlohmann::ordered_json;
 
 namespace {
 
 Json limit(double value) { return value > 0 ? Json(value) : Json(); }
 
-Json devices_json(const DeviceLadder& ladder, const RunLimits& limits,
-                  const costmodel::Scenario& s) {
+Json devices_json(const DeviceLadder& ladder, const RunLimits& limits, const Scenario& s) {
   Json tried = Json::array();
   for (const Rung& rung : ladder.rungs) {
     Json row{{"devices", rung.devices}, {"keeps_limits", rung.keeps}, {"iteration_s", nullptr}};
@@ -36,17 +37,16 @@ Json devices_json(const DeviceLadder& ladder, const RunLimits& limits,
 }  // namespace
 
 std::string with_ladder(const std::string& plan_json, const DeviceLadder& ladder,
-                        const RunLimits& limits, const costmodel::Scenario& s) {
+                        const RunLimits& limits, const Scenario& s) {
   Json json = Json::parse(plan_json);
   json["devices"] = devices_json(ladder, limits, s);
-  return costmodel::json_text(json);
+  return json_text(json);
 }
 
-std::string ladder_json(const DeviceLadder& ladder, const RunLimits& limits,
-                        const costmodel::Scenario& s) {
-  return costmodel::json_text(Json{{"scenario", s.name},
-                                   {"plans", Json::array()},
-                                   {"devices", devices_json(ladder, limits, s)}});
+std::string ladder_json(const DeviceLadder& ladder, const RunLimits& limits, const Scenario& s) {
+  return json_text(Json{{"scenario", s.name},
+                        {"plans", Json::array()},
+                        {"devices", devices_json(ladder, limits, s)}});
 }
 
 }  // namespace planner

@@ -12,9 +12,11 @@
 
 namespace planner {
 
+using namespace costmodel;
+
 using Json = nlohmann::ordered_json;
 
-Json printed_plan(const costmodel::Estimate& e) {
+Json printed_plan(const Estimate& e) {
   Json plan = costmodel::plan_json(e);
   if (!plan.contains("stages")) return plan;
   const Json& stages = plan["stages"];
@@ -31,7 +33,7 @@ namespace {
 
 Json known(const std::optional<double>& value) { return value ? Json(*value) : Json(); }
 
-Json goodput_json(const costmodel::Goodput& g) {
+Json goodput_json(const Goodput& g) {
   return {{"fraction", g.fraction},
           {"between_failures_s", g.between_failures.value},
           {"checkpoint_bytes", g.checkpoint.value},
@@ -43,17 +45,15 @@ Json goodput_json(const costmodel::Goodput& g) {
 
 }  // namespace
 
-Json fine_tuning_json(const costmodel::Estimate& e, const costmodel::Scenario& s,
-                      costmodel::Evaluator& evaluator) {
-  const costmodel::FineTuning& f = s.training.fine_tuning;
-  Json json{{"method", costmodel::fine_tuning_names[static_cast<std::size_t>(f.method)]},
+Json fine_tuning_json(const Estimate& e, const Scenario& s, Evaluator& evaluator) {
+  const FineTuning& f = s.training.fine_tuning;
+  Json json{{"method", fine_tuning_names[static_cast<std::size_t>(f.method)]},
             {"trained_parameters", e.trained_parameters}};
   if (!f.adapts()) return json;
-  json.update(
-      {{"rank", f.rank},
-       {"alpha", f.alpha},
-       {"targets", target_names(f)},
-       {"base_precision", costmodel::base_precision_names[static_cast<std::size_t>(f.base)]}});
+  json.update({{"rank", f.rank},
+               {"alpha", f.alpha},
+               {"targets", target_names(f)},
+               {"base_precision", base_precision_names[static_cast<std::size_t>(f.base)]}});
   if (!e.plan.even()) return json;
   const FrozenBase base = frozen_base(e, s, evaluator);
   json.update({{"bits_per_base_value", base.bits},
@@ -65,8 +65,8 @@ Json fine_tuning_json(const costmodel::Estimate& e, const costmodel::Scenario& s
 
 namespace {
 
-Json packing_json(const costmodel::Estimate& e, const costmodel::Scenario& s) {
-  const costmodel::Packing& packing = s.training.packing;
+Json packing_json(const Estimate& e, const Scenario& s) {
+  const Packing& packing = s.training.packing;
   Json json{{"packed", packing.packed},
             {"samples_per_sequence", packing.samples},
             {"filled", packing.filled},
@@ -81,7 +81,7 @@ Json packing_json(const costmodel::Estimate& e, const costmodel::Scenario& s) {
 
 }  // namespace
 
-Json training_run_json(const costmodel::TrainingRun& run, double tokens) {
+Json training_run_json(const TrainingRun& run, double tokens) {
   return {{"tokens", tokens},
           {"iterations", run.iterations},
           {"days", run.days},
@@ -93,26 +93,26 @@ Json training_run_json(const costmodel::TrainingRun& run, double tokens) {
           {"megawatt_hours", known(run.megawatt_hours)}};
 }
 
-Json evaluation_json(const costmodel::Estimate& e, const costmodel::Scenario& s) {
+Json evaluation_json(const Estimate& e, const Scenario& s) {
   Json json{{"scenario", s.name},
             {"plan", printed_plan(e)},
             {"plan_text", to_string(e.plan)},
-            {"time", costmodel::time_json(e)},
+            {"time", time_json(e)},
             {"bubble_fraction", e.bubble_fraction},
-            {"throughput", costmodel::throughput_json(e, s.cluster)},
-            {"memory", costmodel::memory_json(e)},
-            {"communication", costmodel::communication_json(e.traffic, e.rank_traffic)},
+            {"throughput", throughput_json(e, s.cluster)},
+            {"memory", memory_json(e)},
+            {"communication", communication_json(e.traffic, e.rank_traffic)},
             {"parameters", e.parameters},
             {"notes", e.notes}};
-  costmodel::Evaluator evaluator(s.model, s.cluster, s.training);
-  json["time"]["hidden"] = costmodel::hidden_json(costmodel::hidden_time(e, evaluator));
-  if (s.training.fine_tuning.method != costmodel::FineTuningMethod::pretraining)
+  Evaluator evaluator(s.model, s.cluster, s.training);
+  json["time"]["hidden"] = hidden_json(hidden_time(e, evaluator));
+  if (s.training.fine_tuning.method != FineTuningMethod::pretraining)
     json["fine_tuning"] = fine_tuning_json(e, s, evaluator);
   if (s.training.packing.any()) json["packing"] = packing_json(e, s);
   if (s.model.experts > 0) json["active_parameters"] = e.active_parameters;
   const auto goodput = costmodel::goodput(e, s.cluster, s.training);
   const auto run = training_run(e, goodput, s.cluster, s.training);
-  if (run || s.cluster.devices > costmodel::few_failures) json["goodput"] = goodput_json(goodput);
+  if (run || s.cluster.devices > few_failures) json["goodput"] = goodput_json(goodput);
   if (run) json["training_run"] = training_run_json(*run, s.training.run_tokens);
   return json;
 }

@@ -16,9 +16,7 @@
 
 namespace planner {
 
-using costmodel::Estimate;
-using costmodel::Evaluator;
-using costmodel::Scenario;
+using namespace costmodel;
 using Json = nlohmann::ordered_json;
 
 namespace {
@@ -40,7 +38,7 @@ Json certificate_json(const Strategies& all) {
           {"gap_pct", 100 * (r.plans.front().iteration / r.lower_bound - 1)}};
 }
 
-Json strategies_json(const Strategies& all, const costmodel::StackSpec& stack) {
+Json strategies_json(const Strategies& all, const StackSpec& stack) {
   const LayoutSearch& l = *all.layouts;
   Json json{{"grid", nullptr}, {"alpa", nullptr}, {"meshes", nullptr}};
   const auto told = [](const Estimate& e) {
@@ -115,7 +113,7 @@ nlohmann::ordered_json mesh_certificate_json(const MeshSearch& found) {
 }
 
 std::string estimate_json(const Estimate& e, const Scenario& s) {
-  return costmodel::json_text(evaluation_json(e, s));
+  return json_text(evaluation_json(e, s));
 }
 
 std::string search_json(const Strategies& all, const std::vector<Step>& steps, const Scenario& s,
@@ -156,7 +154,7 @@ std::string search_json(const Strategies& all, const std::vector<Step>& steps, c
     entry["against_best"] = i > 0 ? Json(difference(best, r.plans[i])) : Json();
     json["plans"].push_back(entry);
   }
-  return costmodel::json_text(json);
+  return json_text(json);
 }
 
 std::string failure_json(const SearchResult& r, const std::vector<std::string>& obstacles,
@@ -166,7 +164,7 @@ std::string failure_json(const SearchResult& r, const std::vector<std::string>& 
                   {"best", nullptr},        {"certificate", nullptr},
                   {"obstacles", obstacles}, {"remedies", remedies},
                   {"plans", Json::array()}};
-  return costmodel::json_text(json);
+  return json_text(json);
 }
 
 std::string unfinished_json(const Strategies& all, const Scenario& s,
@@ -178,7 +176,7 @@ std::string unfinished_json(const Strategies& all, const Scenario& s,
       {"scenario", s.name},     {"searched", searched},       {"best", nullptr},
       {"certificate", nullptr}, {"interrupted", interrupted}, {"reason", unfinished(all)},
       {"plans", Json::array()}};
-  return costmodel::json_text(json);
+  return json_text(json);
 }
 
 std::string rows_json(const Table& table) {
@@ -206,7 +204,7 @@ std::string rows_json(const Table& table) {
     }
     rows.push_back(object);
   }
-  return costmodel::json_text(rows);
+  return json_text(rows);
 }
 
 }  // namespace planner

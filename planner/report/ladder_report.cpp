@@ -10,8 +10,7 @@
 
 namespace planner {
 
-using costmodel::format_count;
-using costmodel::format_integer;
+using namespace costmodel;
 
 namespace {
 
@@ -43,8 +42,7 @@ const Rung* soonest(const DeviceLadder& ladder) {
 
 }  // namespace
 
-std::string ladder_verdict(const DeviceLadder& ladder, const RunLimits& limits,
-                           const costmodel::Scenario& s) {
+std::string ladder_verdict(const DeviceLadder& ladder, const RunLimits& limits, const Scenario& s) {
   const std::string tokens = format_count(s.training.run_tokens) + " tokens";
   if (ladder.chosen) {
     return fmt::format("{} of those tried that train {}{}: {}.",
@@ -88,8 +86,8 @@ Table ladder_table(const DeviceLadder& ladder) {
   return table;
 }
 
-std::string ladder_report(const DeviceLadder& ladder, const RunLimits& limits,
-                          const costmodel::Scenario& s, const ReportStyle& style) {
+std::string ladder_report(const DeviceLadder& ladder, const RunLimits& limits, const Scenario& s,
+                          const ReportStyle& style) {
   return escaped(ladder_verdict(ladder, limits, s), style) + "\n" +
          section_title("Numbers of devices tried, each with its best plan", style) +
          section_table(ladder_table(ladder), style) + "\n";

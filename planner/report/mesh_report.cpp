@@ -13,10 +13,7 @@
 
 namespace planner {
 
-using costmodel::Estimate;
-using costmodel::format_integer;
-using costmodel::format_seconds;
-using costmodel::Scenario;
+using namespace costmodel;
 
 namespace {
 
@@ -143,7 +140,7 @@ std::string mesh_report(const MeshSearch& found, const Scenario& s, std::optiona
         "Ranking (a stage: t x d x layers; replicas: t x p x d x m; sequences of a micro-batch)");
     text += section_table(mesh_rows(found), style);
   }
-  text += title(seconds ? fmt::format("Search ({})", format_seconds(costmodel::Seconds(*seconds)))
+  text += title(seconds ? fmt::format("Search ({})", format_seconds(Seconds(*seconds)))
                         : std::string("Search"));
   auto lines = mesh_sentences(found, s);
   if (auto kept = margin_sentence(s); !kept.empty()) lines.push_back(std::move(kept));

@@ -6,13 +6,12 @@
 
 namespace planner {
 
-using costmodel::ClusterSpec;
-using costmodel::ParallelPlan;
+using namespace costmodel;
 
 namespace {
 
 std::vector<PlacedRank> placed_alike(const ParallelPlan& plan, const ClusterSpec& cluster) {
-  const costmodel::Mesh mesh(plan), experts = expert_mesh(plan);
+  const Mesh mesh(plan), experts = expert_mesh(plan);
   std::vector<PlacedRank> ranks;
   for (std::int64_t r = 0; r < mesh.size(); ++r) {
     const auto at = mesh.coordinates(r), of_experts = experts.coordinates(r);
@@ -25,7 +24,7 @@ std::vector<PlacedRank> placed_alike(const ParallelPlan& plan, const ClusterSpec
 std::vector<PlacedRank> placed_by_stage(const ParallelPlan& plan, const ClusterSpec& cluster) {
   std::vector<PlacedRank> ranks;
   int stage = 0;
-  for (const costmodel::StageMesh& mesh : stage_meshes(plan, cluster)) {
+  for (const StageMesh& mesh : stage_meshes(plan, cluster)) {
     const std::int64_t node = group_of(cluster, mesh.group).devices_per_node;
     const std::int64_t t = mesh.plan.tp, c = mesh.plan.cp, e = mesh.plan.ep, et = mesh.plan.etp;
     for (std::int64_t i = 0; i < mesh.devices; ++i) {
@@ -44,7 +43,7 @@ std::vector<PlacedRank> placed_by_stage(const ParallelPlan& plan, const ClusterS
 
 std::vector<PlacedRank> placement(const ParallelPlan& plan, const ClusterSpec& cluster) {
   std::vector<PlacedRank> ranks;
-  for (const costmodel::Pipeline& pipeline : pipelines_of(plan, 0)) {
+  for (const Pipeline& pipeline : pipelines_of(plan, 0)) {
     const ClusterSpec& its = cluster_of(pipeline, cluster);
     for (PlacedRank rank : by_stage(pipeline.plan, its) ? placed_by_stage(pipeline.plan, its)
                                                         : placed_alike(pipeline.plan, its)) {

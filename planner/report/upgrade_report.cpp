@@ -7,10 +7,12 @@
 
 namespace planner {
 
+using namespace costmodel;
+
 namespace {
 
 // The price of an upgraded device at which a token costs what it does without.
-std::string worth_text(const UpgradeGain& gain, const costmodel::Scenario& s) {
+std::string worth_text(const UpgradeGain& gain, const Scenario& s) {
   if (gain.speedup_per_cost) return "";
   const double price = s.cluster.operation.usd_per_device_hour;
   if (price > 0) return fmt::format("{:.2f} dollars an hour", price * gain.speedup);
@@ -23,7 +25,7 @@ std::string per_cost_text(const UpgradeGain& gain) {
 
 }  // namespace
 
-Table upgrade_table(const UpgradeGains& found, const costmodel::Scenario& s) {
+Table upgrade_table(const UpgradeGains& found, const Scenario& s) {
   Table table{{{"upgrade", false},
                {"iteration"},
                {"speed-up", true, 0},
@@ -46,8 +48,7 @@ Table upgrade_table(const UpgradeGains& found, const costmodel::Scenario& s) {
   return table;
 }
 
-std::vector<std::string> upgrade_sentences(const UpgradeGains& found,
-                                           const costmodel::Scenario& s) {
+std::vector<std::string> upgrade_sentences(const UpgradeGains& found, const Scenario& s) {
   std::vector<std::string> all{fmt::format(
       "Against {} of the best plan without; the plan is searched again for each, with the "
       "same batch.",
@@ -65,8 +66,7 @@ std::vector<std::string> upgrade_sentences(const UpgradeGains& found,
   return all;
 }
 
-std::string upgrade_report(const UpgradeGains& found, const costmodel::Scenario& s,
-                           const ReportStyle& style) {
+std::string upgrade_report(const UpgradeGains& found, const Scenario& s, const ReportStyle& style) {
   std::string text =
       section_title("What an upgrade buys (one at a time, the best plan of each)", style);
   text += section_table(upgrade_table(found, s), style);

@@ -11,8 +11,7 @@
 
 namespace planner {
 
-using costmodel::Estimate;
-using costmodel::Scenario;
+using namespace costmodel;
 
 namespace {
 
@@ -43,7 +42,7 @@ std::optional<Estimate> best_on(const Scenario& scenario, std::int64_t devices,
 
 }  // namespace
 
-std::vector<std::int64_t> device_counts(const costmodel::ClusterSpec& cluster) {
+std::vector<std::int64_t> device_counts(const ClusterSpec& cluster) {
   const std::int64_t node = std::min(cluster.devices_per_node, cluster.devices);
   std::vector<std::int64_t> all;
   for (std::int64_t n = 1; n < node; n *= 2) all.push_back(n);
@@ -62,7 +61,7 @@ DeviceFront device_front(const Scenario& scenario, const std::vector<Estimate>& 
   counts.pop_back();  // all devices: `own`
   std::vector<std::optional<Estimate>> best(counts.size());
   std::atomic<bool> ended = false;
-  costmodel::share_out(counts.size(), method.threads, [&](std::size_t i) {
+  share_out(counts.size(), method.threads, [&](std::size_t i) {
     if (ended || (stopped && stopped())) {
       ended = true;
       return;

@@ -6,13 +6,13 @@
 
 namespace planner {
 
-using costmodel::Estimate;
+using namespace costmodel;
 
-std::vector<Estimate> memory_front(const costmodel::Scenario& scenario, const Estimate& fastest,
+std::vector<Estimate> memory_front(const Scenario& scenario, const Estimate& fastest,
                                    const SearchMethod& method,
                                    const std::function<bool()>& expired) {
   std::vector<Estimate> front{fastest};
-  costmodel::Scenario less = scenario;
+  Scenario less = scenario;
   for (const double share : front_shares) {
     const auto limit = min(fastest.peak * share, front.back().peak * (1 - least_saving));
     less.search.memory_margin = 1 - limit / scenario.cluster.device.memory;

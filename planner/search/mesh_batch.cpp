@@ -11,9 +11,7 @@
 
 namespace planner {
 
-using costmodel::ParallelPlan;
-using costmodel::Scenario;
-using costmodel::Seconds;
+using namespace costmodel;
 
 namespace {
 
@@ -126,7 +124,7 @@ bool MeshBatchSearch::settle(Branch branch) {
   const bool splits = depends_on(all);
   const Problems groups = in_pipelines(branch);
   SubmeshProblem problem = problem_of(groups, branch);
-  const costmodel::EndTerms terms = end_terms({}, evaluator_.workload());
+  const EndTerms terms = end_terms({}, evaluator_.workload());
   problem.start = (branch.bound / terms.factor() - terms.host).value * slack;
   problem.limit = (best_ / terms.factor() - terms.host).value;
   problem.tolerance = splits ? 10 * close_enough : close_enough / 2;
@@ -160,7 +158,7 @@ bool MeshBatchSearch::settle(Branch branch) {
 bool MeshBatchSearch::depends_on(const StageCounts& stages) const {
   const std::int64_t m = s_->training.global_batch / sequences_;
   const auto groups = groups_of(s_->cluster);
-  return std::any_of(groups.begin(), groups.end(), [&](const costmodel::ClusterSpec& devices) {
+  return std::any_of(groups.begin(), groups.end(), [&](const ClusterSpec& devices) {
     return waits_differ(devices, m, stages.least, stages.most);
   });
 }
@@ -170,7 +168,7 @@ MeshBatchSearch::Problems MeshBatchSearch::in_pipelines(const Branch& branch) co
   const std::vector<int>& order = orders_[branch.order];
   Problems all = problems_;
   for (std::size_t g = 0; g < all.size(); ++g) {
-    const costmodel::ClusterSpec& devices = group_of(s_->cluster, static_cast<int>(g));
+    const ClusterSpec& devices = group_of(s_->cluster, static_cast<int>(g));
     for (auto& list : all[g].options) {
       for (StageOption& option : list)
         option = in_pipeline(option, devices, all[g].micro_batches, branch.stages.most);
@@ -247,9 +245,9 @@ void MeshBatchSearch::start(const ParallelPlan& plan) {
   if (std::any_of(result_.plans.begin(), result_.plans.end(), same)) return;
   if (s_->search.max_pp > 0 && plan.pp > s_->search.max_pp) return;
   if (!is_valid(plan, s_->model, s_->cluster, s_->training)) return;
-  const costmodel::PlanCost& cost = evaluator_.cost(plan);
+  const PlanCost& cost = evaluator_.cost(plan);
   if (!fits(cost, s_->search.memory_margin)) return;
-  const costmodel::Bytes peak = cost.peak;
+  const Bytes peak = cost.peak;
   ++result_.simulated;
   const Seconds time = evaluator_.iteration_time(plan);
   if (!std::isfinite(time.value)) {

@@ -7,9 +7,7 @@
 
 namespace planner {
 
-using costmodel::ClusterSpec;
-using costmodel::Scenario;
-using costmodel::Seconds;
+using namespace costmodel;
 
 namespace {
 

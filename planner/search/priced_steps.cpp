@@ -2,23 +2,21 @@
 
 namespace planner {
 
-using costmodel::ServingSizes;
-using costmodel::WeightFormat;
+using namespace costmodel;
 
 namespace {
 
-costmodel::ServingSpec formatted(costmodel::ServingSpec serving, WeightFormat format) {
+ServingSpec formatted(ServingSpec serving, WeightFormat format) {
   serving.weights = format;
   return serving;
 }
 
 }  // namespace
 
-PricedSteps::Entry::Entry(const costmodel::ServingScenario& s, const ServingSizes& sizes,
-                          WeightFormat format)
+PricedSteps::Entry::Entry(const ServingScenario& s, const ServingSizes& sizes, WeightFormat format)
     : serving(formatted(s.serving, format)), times(s.model, s.cluster, serving, sizes) {}
 
-const costmodel::StepTimes& PricedSteps::of(const ServingSizes& sizes, WeightFormat format) {
+const StepTimes& PricedSteps::of(const ServingSizes& sizes, WeightFormat format) {
   const int replicas = sizes.spreads_experts() ? sizes.dp : 0;
   const std::tuple key{sizes.tp, sizes.pp, sizes.ep, replicas, format};
   return entries_.try_emplace(key, scenario_, sizes, format).first->second.times;

@@ -8,9 +8,7 @@
 
 namespace planner {
 
-using costmodel::Seconds;
-using costmodel::ServingEstimate;
-using costmodel::ServingScenario;
+using namespace costmodel;
 
 namespace {
 
@@ -45,9 +43,8 @@ std::vector<AskedBound> asked_bounds(const ServingScenario& s, const ServingEsti
 std::string to_string(const AskedBound& b) {
   const bool time = b.key.starts_with(latencies);
   const auto text = [&](double x) {
-    if (time) return costmodel::format_seconds(Seconds(x));
-    return x >= 1000 ? costmodel::format_integer(static_cast<long long>(x))
-                     : fmt::format("{:.4g}", x);
+    if (time) return format_seconds(Seconds(x));
+    return x >= 1000 ? format_integer(static_cast<long long>(x)) : fmt::format("{:.4g}", x);
   };
   const char* side = b.key == "throughput_target" ? "at least" : "at most";
   const std::string limit = time ? fmt::format("{} {}", b.name, text(b.limit))

@@ -8,8 +8,7 @@
 
 namespace planner {
 
-using costmodel::ServingEstimate;
-using costmodel::ServingScenario;
+using namespace costmodel;
 
 namespace {
 

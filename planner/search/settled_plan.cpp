@@ -8,8 +8,7 @@
 
 namespace planner {
 
-using costmodel::ParallelPlan;
-using costmodel::Scenario;
+using namespace costmodel;
 
 namespace {
 
@@ -29,7 +28,7 @@ Reach reach_of(const Scenario& open) {
   return usual == Reach::meshes || open.plan.is_auto("stage_layers") ? usual : Reach::even;
 }
 
-std::string nothing_fits_note(const Scenario& open, costmodel::Bytes least) {
+std::string nothing_fits_note(const Scenario& open, Bytes least) {
   const std::string keys = fmt::format("{}", fmt::join(open.plan.automatic, ", "));
   if (least > open.cluster.device.memory) {
     return fmt::format("plan: no choice of {} fits in memory; this is the one that needs least",
@@ -51,7 +50,7 @@ std::optional<SettledPlan> settled_plan(const Scenario& scenario, int threads) {
     return SettledPlan{plan, false, layout_notes(scenario, plan)};
   }
   if (!stages_alike(open) && !can_search_meshes(open)) {
-    throw costmodel::ConfigError(
+    throw ConfigError(
         scenario.plan.mark_of(open.plan.automatic.front()),
         fmt::format("{}: on several kinds of devices auto is searched for the whole plan only",
                     open.plan.automatic.front()),

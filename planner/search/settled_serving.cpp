@@ -4,7 +4,7 @@
 
 namespace planner {
 
-using costmodel::ServingScenario;
+using namespace costmodel;
 
 std::optional<ServingScenario> settled_serving(const ServingScenario& s) {
   const bool open = !s.plan.tp && !s.plan.pp && !s.plan.ep && !s.plan.disaggregation;

@@ -9,14 +9,12 @@
 
 namespace planner {
 
-using costmodel::Estimate;
-using costmodel::Scenario;
-using costmodel::Seconds;
+using namespace costmodel;
 
-Reach usual_reach(const costmodel::Scenario& scenario) {
+Reach usual_reach(const Scenario& scenario) {
   if (!stages_alike(scenario)) return Reach::meshes;
   const bool few = scenario.model.layers <= most_cut_layers;
-  const costmodel::StackOffers& offers = scenario.training.stack.offers;
+  const StackOffers& offers = scenario.training.stack.offers;
   if (!few || !offers.any_layers()) return Reach::even;
   const bool small = scenario.cluster.devices <= most_own_devices;
   return offers.stage_sizes && small ? Reach::sizes : Reach::layouts;
@@ -51,8 +49,8 @@ void add_own_sizes(const Scenario& s, int threads, const std::function<bool()>& 
 }
 
 // What a search without a mixture of sizes has found, ordered by time: the one to choose.
-Estimate choice(const Scenario& s, costmodel::Evaluator& evaluator,
-                const std::function<bool()>& stopped, const Strategies& all) {
+Estimate choice(const Scenario& s, Evaluator& evaluator, const std::function<bool()>& stopped,
+                const Strategies& all) {
   const std::vector<Estimate>& ranked = all.found.plans;
   Estimate chosen = simplest_plan(s, ranked, all.found, evaluator);
   if (!all.layouts || s.search.simpler_within == 0) return chosen;
@@ -62,8 +60,8 @@ Estimate choice(const Scenario& s, costmodel::Evaluator& evaluator,
   return simpler ? evaluator.estimate(*fewer) : chosen;
 }
 
-void choose(const Scenario& s, costmodel::Evaluator& evaluator,
-            const std::function<bool()>& stopped, Strategies& all) {
+void choose(const Scenario& s, Evaluator& evaluator, const std::function<bool()>& stopped,
+            Strategies& all) {
   std::vector<Estimate>& ranked = all.found.plans;
   if (ranked.empty()) return;
   const Estimate chosen = choice(s, evaluator, stopped, all);
@@ -76,8 +74,8 @@ void choose(const Scenario& s, costmodel::Evaluator& evaluator,
 // The integer program for the ranking's plans, the chosen one first, but for those whose ZeRO it
 // does not price: in groups of shards, and ZeRO++. What it finds enters the ranking as a plan where
 // that is faster.
-void add_shardings(const Scenario& s, costmodel::Evaluator& evaluator,
-                   const std::function<bool()>& stopped, Strategies& all) {
+void add_shardings(const Scenario& s, Evaluator& evaluator, const std::function<bool()>& stopped,
+                   Strategies& all) {
   std::vector<Estimate>& ranked = all.found.plans;
   const Estimate chosen = choice(s, evaluator, stopped, all);
   for (const Estimate& plan : chosen_first(all.layouts->plans, chosen, s)) {
@@ -98,7 +96,7 @@ void add_shardings(const Scenario& s, costmodel::Evaluator& evaluator,
 // Fills `all` with the searches' results, their plans ordered by time.
 void search_uniform(const Scenario& scenario, Reach reach, int threads,
                     const std::function<bool()>& stopped, const std::function<bool()>& interrupted,
-                    std::uint64_t effort, costmodel::Evaluator& evaluator, Strategies& all) {
+                    std::uint64_t effort, Evaluator& evaluator, Strategies& all) {
   all.found = search(scenario, evaluator, interrupted);
   all.even = all.found.plans;
   if (reach == Reach::even || all.found.expired) return;
@@ -119,7 +117,7 @@ void search_uniform(const Scenario& scenario, Reach reach, int threads,
 
 }  // namespace
 
-Strategies run_strategies(const costmodel::Scenario& scenario, Reach reach, int threads,
+Strategies run_strategies(const Scenario& scenario, Reach reach, int threads,
                           const std::function<bool()>& expired,
                           const std::function<bool()>& interrupted, std::uint64_t effort) {
   const std::function<bool()> stopped = [&] {
@@ -130,7 +128,7 @@ Strategies run_strategies(const costmodel::Scenario& scenario, Reach reach, int 
     search_apart(scenario, threads, stopped, all);
     return all;
   }
-  costmodel::Evaluator evaluator(scenario.model, scenario.cluster, scenario.training);
+  Evaluator evaluator(scenario.model, scenario.cluster, scenario.training);
   search_uniform(scenario, reach, threads, stopped, interrupted, effort, evaluator, all);
   choose(scenario, evaluator, stopped, all);
   return all;

@@ -11,6 +11,8 @@
 
 namespace runtime {
 
+using namespace costmodel;
+
 using Json = nlohmann::ordered_json;
 
 namespace {
@@ -23,8 +25,8 @@ Json stages_json(const std::vector<double>& forward, const std::vector<double>& 
 }
 
 Json measured_time(const RunResult& r) {
-  const auto forward = costmodel::by_rank(r.measured.stage_forward, r.plan);
-  const auto backward = costmodel::by_rank(r.measured.stage_backward, r.plan);
+  const auto forward = by_rank(r.measured.stage_forward, r.plan);
+  const auto backward = by_rank(r.measured.stage_backward, r.plan);
   return {{"iteration_s", r.measured.iteration.value},
           {"forward_s", *std::max_element(forward.begin(), forward.end())},
           {"backward_s", *std::max_element(backward.begin(), backward.end())},
@@ -46,20 +48,19 @@ Json measured_memory(const RunResult& r) {
 
 Json predicted_json(const RunResult& r) {
   const auto& e = r.predicted;
-  return {{"time", costmodel::time_json(e)},
+  return {{"time", time_json(e)},
           {"bubble_fraction", e.bubble_fraction},
-          {"throughput", costmodel::throughput_json(e, r.scenario.cluster)},
-          {"memory", costmodel::memory_json(e)},
-          {"communication", costmodel::communication_json(e.traffic, e.rank_traffic)}};
+          {"throughput", throughput_json(e, r.scenario.cluster)},
+          {"memory", memory_json(e)},
+          {"communication", communication_json(e.traffic, e.rank_traffic)}};
 }
 
 Json measured_json(const RunResult& r) {
   Json json{{"time", measured_time(r)}, {"bubble_fraction", r.measured.bubble_fraction}};
-  json["throughput"] = costmodel::throughput_json(at_measured_time(r), r.scenario.cluster);
+  json["throughput"] = throughput_json(at_measured_time(r), r.scenario.cluster);
   json["memory"] = r.computed ? measured_memory(r) : Json();
   json["communication"] =
-      r.computed ? costmodel::communication_json(most_traffic(r.measured), r.measured.traffic)
-                 : Json();
+      r.computed ? communication_json(most_traffic(r.measured), r.measured.traffic) : Json();
   return json;
 }
 
@@ -83,8 +84,7 @@ Json at_pace_json(const RunResult& r) {
   }
   return {{"pace", r.measured.pace},
           {"predicted",
-           {{"time", costmodel::time_json(*r.at_pace)},
-            {"bubble_fraction", r.at_pace->bubble_fraction}}},
+           {{"time", time_json(*r.at_pace)}, {"bubble_fraction", r.at_pace->bubble_fraction}}},
           {"error_pct", errors}};
 }
 
@@ -92,7 +92,7 @@ Json at_pace_json(const RunResult& r) {
 
 std::string run_json(const RunResult& r) {
   Json json{{"backend", r.backend},
-            {"plan", costmodel::plan_json(r.predicted)},
+            {"plan", plan_json(r.predicted)},
             {"iterations", r.iterations},
             {"loss", r.measured.loss},
             {"loss_checksum", fmt::format("{:016x}", checksum(r.measured.loss))},
@@ -103,7 +103,7 @@ std::string run_json(const RunResult& r) {
             {"interrupted", r.interrupted}};
   if (r.at_pace) json["at_pace"] = at_pace_json(r);
   if (r.interrupted) json["cause"] = r.cause;
-  return costmodel::json_text(json);
+  return json_text(json);
 }
 
 }  // namespace runtime

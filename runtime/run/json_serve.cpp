@@ -11,6 +11,8 @@
 
 namespace runtime {
 
+using namespace costmodel;
+
 using Json = nlohmann::ordered_json;
 
 namespace {
@@ -23,8 +25,8 @@ Json time_json(const ServeResult& r, const ServeTimes& times) {
 Json side_json(const ServeResult& r, const ServeTimes& times,
                const std::vector<StageCounts>& counts) {
   Json stages = Json::array();
-  std::vector<costmodel::Traffic> traffic;
-  costmodel::Traffic most;
+  std::vector<Traffic> traffic;
+  Traffic most;
   for (const StageCounts& stage : counts) {
     stages.push_back({{"weights_bytes", stage.weights}, {"kv_cache_bytes", stage.cache}});
     traffic.push_back(stage.traffic);
@@ -32,7 +34,7 @@ Json side_json(const ServeResult& r, const ServeTimes& times,
   }
   return {{"time", time_json(r, times)},
           {"memory", {{"stages", stages}}},
-          {"communication", costmodel::communication_json(most, traffic)}};
+          {"communication", communication_json(most, traffic)}};
 }
 
 Json answers_json(const ServeResult& r) {
@@ -76,7 +78,7 @@ std::string serve_json(const ServeResult& r) {
     }
     json["at_pace"] = {{"pace", r.pace}, {"predicted", {{"time", paced}}}, {"error_pct", missed}};
   }
-  return costmodel::json_text(json);
+  return json_text(json);
 }
 
 }  // namespace runtime

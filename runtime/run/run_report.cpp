@@ -11,15 +11,15 @@
 
 namespace runtime {
 
-using costmodel::printable;
+using namespace costmodel;
 
 namespace {
 
 std::string value_text(Unit unit, double value) {
   if (!std::isfinite(value)) return "-";
   switch (unit) {
-    case Unit::seconds: return costmodel::format_seconds(costmodel::Seconds(value));
-    case Unit::bytes: return costmodel::format_bytes(costmodel::Bytes(value));
+    case Unit::seconds: return format_seconds(Seconds(value));
+    case Unit::bytes: return format_bytes(costmodel::Bytes(value));
     case Unit::fraction: return fmt::format("{:.1f} %", 100 * value);
   }
   return {};
@@ -67,7 +67,7 @@ std::string comparison_text(const std::vector<Compared>& rows, bool at_pace) {
   return text;
 }
 
-std::string run_report(const RunResult& r, const costmodel::Scenario& s) {
+std::string run_report(const RunResult& r, const Scenario& s) {
   const std::string iterations =
       r.iterations == 1 ? "1 iteration, a cold one"
                         : fmt::format("{} iterations, the first one to warm up", r.iterations);

@@ -8,7 +8,7 @@
 
 namespace runtime {
 
-using costmodel::printable;
+using namespace costmodel;
 
 std::uint64_t checksum(const std::vector<std::int64_t>& tokens) {
   std::uint64_t hash = 14695981039346656037U;
@@ -37,7 +37,7 @@ std::string serve_report(const ServeResult& r) {
                           : fmt::format("{} batches, the first one to warm up", r.iterations));
   text += comparison_text(compare(r), r.at_pace.has_value());
   const double tokens = static_cast<double>(requests * batch.output);
-  const costmodel::Seconds all =
+  const Seconds all =
       r.measured.first_token + r.measured.token * static_cast<double>(batch.output - 1);
   text +=
       fmt::format("\n{} of {}, {:.0f} tokens/s, checksum {:016x}\n", several(requests, "answer"),
