@@ -10,7 +10,7 @@
 #include "costmodel/base/unit_text.hpp"
 #include "costmodel/plan/mesh.hpp"
 #include "planner/report/collective_report.hpp"
-#include "planner/report/json_collective.hpp"
+#include "planner/report/json_report.hpp"
 
 namespace planner {
 

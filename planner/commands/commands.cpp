@@ -12,8 +12,6 @@
 #include "planner/commands/collective_command.hpp"
 #include "planner/commands/compare_command.hpp"
 #include "planner/commands/evaluate_command.hpp"
-#include "planner/commands/explain_command.hpp"
-#include "planner/commands/explain_job_command.hpp"
 #include "planner/commands/export_command.hpp"
 #include "planner/commands/from_log_command.hpp"
 #include "planner/commands/groups_command.hpp"
@@ -25,7 +23,6 @@
 #include "planner/commands/scenario_words.hpp"
 #include "planner/commands/simulate_command.hpp"
 #include "planner/commands/sweep.hpp"
-#include "planner/commands/sweep_serving.hpp"
 #include "planner/commands/validate_command.hpp"
 
 namespace planner {

@@ -11,15 +11,13 @@
 #include "costmodel/estimate/plan_estimate.hpp"
 #include "costmodel/plan/plan_keys.hpp"
 #include "costmodel/serving/serving_reader.hpp"
-#include "planner/commands/plan_warnings.hpp"
 #include "planner/commands/scenario_words.hpp"
-#include "planner/commands/serving_session.hpp"
+#include "planner/commands/session.hpp"
 #include "planner/page/json_page.hpp"
 #include "planner/report/comparison.hpp"
-#include "planner/report/json_comparison.hpp"
 #include "planner/report/json_report.hpp"
 #include "planner/report/serving_comparison.hpp"
-#include "planner/search/settled_serving.hpp"
+#include "planner/search/settled_plan.hpp"
 
 namespace planner {
 

@@ -8,12 +8,11 @@
 #include "costmodel/estimate/plan_estimate.hpp"
 #include "costmodel/serving/serving_reader.hpp"
 #include "planner/commands/export_targets.hpp"
-#include "planner/commands/plan_warnings.hpp"
-#include "planner/commands/serving_session.hpp"
+#include "planner/commands/session.hpp"
 #include "planner/frameworks/engine_launch.hpp"
 #include "planner/frameworks/json_engine_launch.hpp"
 #include "planner/frameworks/launcher.hpp"
-#include "planner/search/settled_serving.hpp"
+#include "planner/search/settled_plan.hpp"
 
 namespace planner {
 

@@ -13,7 +13,7 @@
 #include "costmodel/scenario/residuals.hpp"
 #include "costmodel/scenario/run_traits.hpp"
 #include "planner/accuracy/json_own_runs.hpp"
-#include "planner/commands/job_operand.hpp"
+#include "planner/commands/session.hpp"
 #include "planner/diagnosis/job_diagnosis.hpp"
 #include "planner/frameworks/read_job.hpp"
 

@@ -11,10 +11,10 @@
 #include "costmodel/plan/mesh.hpp"
 #include "costmodel/plan/process_groups.hpp"
 #include "costmodel/serving/serving_reader.hpp"
-#include "planner/commands/plan_warnings.hpp"
+#include "planner/commands/session.hpp"
 #include "planner/report/groups_report.hpp"
-#include "planner/report/json_groups.hpp"
-#include "planner/search/settled_serving.hpp"
+#include "planner/report/json_report.hpp"
+#include "planner/search/settled_plan.hpp"
 
 namespace planner {
 

@@ -6,11 +6,10 @@
 #include "costmodel/machine/device_reader.hpp"
 #include "planner/accuracy/fitted_constants.hpp"
 #include "planner/diagnosis/better_sizes.hpp"
-#include "planner/report/device_front_report.hpp"
 #include "planner/report/json_parts.hpp"
+#include "planner/report/machines_report.hpp"
 #include "planner/report/sensitivity_report.hpp"
-#include "planner/report/upgrade_report.hpp"
-#include "planner/search/memory_front.hpp"
+#include "planner/search/device_front.hpp"
 
 namespace planner {
 

@@ -11,11 +11,10 @@
 #include "costmodel/plan/plan_schedule.hpp"
 #include "costmodel/plan/plan_text.hpp"
 #include "costmodel/schedule/chrome_trace.hpp"
-#include "planner/commands/plan_warnings.hpp"
+#include "planner/commands/session.hpp"
 #include "planner/page/json_page.hpp"
 #include "planner/page/json_schedule_page.hpp"
 #include "planner/report/json_report.hpp"
-#include "planner/report/json_schedules.hpp"
 #include "planner/report/schedule_comparison.hpp"
 
 namespace planner {

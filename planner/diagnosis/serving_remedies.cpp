@@ -6,7 +6,7 @@
 #include <cmath>
 
 #include "costmodel/base/unit_text.hpp"
-#include "planner/search/serving_bounds.hpp"
+#include "planner/search/serving_search.hpp"
 
 namespace planner {
 

@@ -13,7 +13,7 @@
 #include "planner/report/json_serving.hpp"
 #include "planner/report/serving_interval.hpp"
 #include "planner/report/serving_report.hpp"
-#include "planner/search/serving_bounds.hpp"
+#include "planner/search/serving_search.hpp"
 
 namespace planner {
 

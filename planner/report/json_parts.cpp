@@ -5,10 +5,9 @@
 #include <string_view>
 
 #include "costmodel/base/json_text.hpp"
-#include "planner/report/device_front_report.hpp"
 #include "planner/report/json_plan.hpp"
+#include "planner/report/machines_report.hpp"
 #include "planner/report/sensitivity_report.hpp"
-#include "planner/report/upgrade_report.hpp"
 
 namespace planner {
 

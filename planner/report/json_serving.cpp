@@ -7,7 +7,7 @@
 #include "planner/diagnosis/tensor_ladder.hpp"
 #include "planner/report/serving_interval.hpp"
 #include "planner/report/serving_report.hpp"
-#include "planner/search/serving_bounds.hpp"
+#include "planner/search/serving_search.hpp"
 
 namespace planner {
 

@@ -18,7 +18,7 @@
 #include "planner/report/report_tables.hpp"
 #include "planner/report/sharding_report.hpp"
 #include "planner/report/strategy_text.hpp"
-#include "planner/search/memory_front.hpp"
+#include "planner/search/device_front.hpp"
 
 namespace planner {
 

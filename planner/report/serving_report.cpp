@@ -10,7 +10,7 @@
 #include "planner/diagnosis/serving_remedies.hpp"
 #include "planner/diagnosis/tensor_ladder.hpp"
 #include "planner/report/serving_interval.hpp"
-#include "planner/search/serving_bounds.hpp"
+#include "planner/search/serving_search.hpp"
 
 namespace planner {
 

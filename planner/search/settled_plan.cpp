@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include "costmodel/base/error.hpp"
+#include "planner/search/serving_search.hpp"
 #include "planner/search/strategy.hpp"
 
 namespace planner {
@@ -80,6 +81,14 @@ std::optional<SettledPlan> settled_run(Scenario scenario) {
   // Who published it took what was fastest.
   scenario.search.simpler_within = 0;
   return settled_plan(scenario);
+}
+
+std::optional<ServingScenario> settled_serving(const ServingScenario& s) {
+  const bool open = !s.plan.tp && !s.plan.pp && !s.plan.ep && !s.plan.disaggregation;
+  if (!open && !s.serving.weights_open) return s;
+  const ServingSearch found = search_serving(s, usually_ranked);
+  if (found.best.empty()) return std::nullopt;
+  return with_choice(s, found.best.front().choice);
 }
 
 }  // namespace planner

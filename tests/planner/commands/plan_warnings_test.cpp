@@ -1,5 +1,5 @@
 // What is said of a plan before it is used: of the stage that is fullest for its own devices.
-#include "planner/commands/plan_warnings.hpp"
+#include "planner/commands/session.hpp"
 
 #include <doctest/doctest.h>
 

@@ -1,5 +1,5 @@
 // The JSON of a comparison.
-#include "planner/report/json_comparison.hpp"
+#include "planner/report/json_report.hpp"
 
 #include <doctest/doctest.h>
 
