@@ -25,6 +25,7 @@ std::string mesh_json(const MeshSearch& found, const Scenario& s, std::optional<
     json["reason"] = found.reason;
   } else {
     json["best"] = 0;
+    if (found.fastest) json["fastest"] = fastest_json(found.plans.front(), found.fastest, s);
   }
   if (found.replicas && !found.replicas->shares.empty()) {
     const ReplicaSearch& r = *found.replicas;

@@ -66,19 +66,6 @@ Json strategies_json(const Strategies& all, const StackSpec& stack) {
   return json;
 }
 
-// Null where the chosen plan is the fastest.
-Json fastest_json(const Strategies& all, const Scenario& s) {
-  if (!all.fastest) return {};
-  const Estimate& e = *all.fastest;
-  const Estimate& chosen = all.found.plans.front();
-  return {{"iteration_s", e.iteration.value},
-          {"faster_pct", 100 * (chosen.iteration / e.iteration - 1)},
-          {"peak_bytes", e.peak.value},
-          {"changes", plan_changes(chosen.plan, e.plan)},
-          {"plan", printed_plan(e)},
-          {"sentence", fastest_sentence(all, s)}};
-}
-
 Json front_json(const std::vector<Estimate>& front) {
   Json rows = Json::array();
   for (const Estimate& e : front) {
@@ -97,6 +84,18 @@ nlohmann::ordered_json mesh_counts_json(const MeshSearch& found) {
           {"ruled_out", found.ruled_out}, {"priced", found.priced},
           {"sliced", found.sliced},       {"simulated", found.simulated},
           {"improved", found.improved},   {"time_ran_out", found.expired}};
+}
+
+Json fastest_json(const Estimate& chosen, const std::optional<Estimate>& fastest,
+                  const Scenario& s) {
+  if (!fastest) return {};
+  const Estimate& e = *fastest;
+  return {{"iteration_s", e.iteration.value},
+          {"faster_pct", 100 * (chosen.iteration / e.iteration - 1)},
+          {"peak_bytes", e.peak.value},
+          {"changes", plan_changes(chosen.plan, e.plan)},
+          {"plan", printed_plan(e)},
+          {"sentence", fastest_sentence(chosen, fastest, s)}};
 }
 
 nlohmann::ordered_json mesh_certificate_json(const MeshSearch& found) {
@@ -129,7 +128,7 @@ std::string search_json(const Strategies& all, const std::vector<Step>& steps, c
   if (!all.interrupted.empty()) json["cause"] = interruption(all);
   Evaluator evaluator(s.model, s.cluster, s.training);
   json["reasons"] = reasons(best, busiest_rank(best, evaluator));
-  json["fastest"] = fastest_json(all, s);
+  json["fastest"] = fastest_json(all.found.plans.front(), all.fastest, s);
   if (all.layouts) json["strategies"] = strategies_json(all, s.training.stack);
   Json near = Json::array();
   for (const Step& step : steps) {

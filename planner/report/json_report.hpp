@@ -29,6 +29,11 @@ std::string search_json(const Strategies& strategies, const std::vector<Step>& s
                         const costmodel::Scenario& scenario, std::optional<double> seconds,
                         const std::vector<costmodel::Estimate>& front = {});
 
+// The fastest plan, where `chosen` is a simpler one; null where it is not.
+nlohmann::ordered_json fastest_json(const costmodel::Estimate& chosen,
+                                    const std::optional<costmodel::Estimate>& fastest,
+                                    const costmodel::Scenario& scenario);
+
 // Counts of the search, without its duration.
 nlohmann::ordered_json mesh_counts_json(const MeshSearch& found);
 

@@ -40,9 +40,9 @@ std::string proved(const MeshSearch& found) {
     return fmt::format("Proved: no plan that is searched takes less than {}.", least);
   const double gap = 100 * (found.plans.front().iteration / found.lower_bound - 1);
   return fmt::format(
-      "Proved: no plan that is searched takes less than {}{}; the best is within {:.2f} %.", least,
+      "Proved: no plan that is searched takes less than {}{}; the {} is within {:.2f} %.", least,
       found.expired ? ", where time ran out the model's FLOPs at the peak of all devices" : "",
-      gap);
+      found.fastest ? "chosen plan" : "best", gap);
 }
 
 // Which pipelines keep the gap open: "pipelines of 6 stages on t4, then v100 with ...".
@@ -67,8 +67,9 @@ std::string held_by(const MeshSearch& found, const Scenario& s) {
 constexpr double explained_gap = 1;
 
 bool gap_is_open(const MeshSearch& found) {
-  return !found.plans.empty() && found.held_by.sequences > 0 &&
-         100 * (found.plans.front().iteration / found.lower_bound - 1) >= explained_gap;
+  if (found.plans.empty() || found.held_by.sequences == 0) return false;
+  const Estimate& fastest = found.fastest ? *found.fastest : found.plans.front();
+  return 100 * (fastest.iteration / found.lower_bound - 1) >= explained_gap;
 }
 
 }  // namespace
@@ -86,6 +87,7 @@ std::vector<std::string> mesh_sentences(const MeshSearch& found, const Scenario&
                   count(found.priced), count(found.ruled_out)));
   if (std::isfinite(found.lower_bound.value) && found.interrupted.empty())
     lines.push_back(proved(found));
+  if (found.fastest) lines.push_back(fastest_sentence(found.plans.front(), found.fastest, s));
   if (found.interrupted.empty() && gap_is_open(found)) lines.push_back(held_by(found, s));
   lines.push_back(
       "Not searched: virtual stages, schedules but 1f1b, tensor groups wider than a node, idle "

@@ -289,7 +289,7 @@ std::string search_report(const Strategies& all, const std::vector<Step>& steps,
   text += section_title("Why this plan", style);
   for (const auto& reason : reasons(best, busiest_rank(best, evaluator)))
     text += bullet(reason, style);
-  if (const auto fastest = fastest_sentence(all, s); !fastest.empty())
+  if (const auto fastest = fastest_sentence(best, all.fastest, s); !fastest.empty())
     text += bullet(fastest, style);
   const bool named = r.plans.size() > 1 && all.fastest && r.plans[1].plan == all.fastest->plan;
   if (r.plans.size() > 1 && !named) text += bullet(runner_up(best, r.plans[1]), style);

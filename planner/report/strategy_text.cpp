@@ -101,16 +101,26 @@ std::string margin_sentence(const Scenario& s) {
       100 * s.search.memory_margin);
 }
 
-std::string fastest_sentence(const Strategies& all, const Scenario& s) {
-  if (!all.fastest) return "";
-  const Estimate& chosen = all.found.plans.front();
+namespace {
+
+// What `to` has that `from` has not. Replicas and pipelines through all groups share no key.
+std::string taken_instead(const ParallelPlan& from, const ParallelPlan& to) {
+  if (from.pipelines() == to.pipelines())
+    return fmt::format("{}", fmt::join(plan_changes(from, to), ", "));
+  return to.pipelines() > 1 ? "replicas in each group" : "one pipeline through all groups";
+}
+
+}  // namespace
+
+std::string fastest_sentence(const Estimate& chosen, const std::optional<Estimate>& fastest,
+                             const Scenario& s) {
+  if (!fastest) return "";
   return fmt::format(
       "The last {:.2g} % would take {}: {}. Of the plans found within {:g} % of the fastest this "
       "is "
       "the simplest (search.simpler_within).",
-      100 * (chosen.iteration / all.fastest->iteration - 1),
-      fmt::join(plan_changes(chosen.plan, all.fastest->plan), ", "),
-      format_seconds(all.fastest->iteration), 100 * s.search.simpler_within);
+      100 * (chosen.iteration / fastest->iteration - 1), taken_instead(chosen.plan, fastest->plan),
+      format_seconds(fastest->iteration), 100 * s.search.simpler_within);
 }
 
 namespace {

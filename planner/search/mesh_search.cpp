@@ -13,6 +13,8 @@
 #include "planner/search/mesh_batch.hpp"
 #include "planner/search/mesh_improve.hpp"
 #include "planner/search/search_space.hpp"
+#include "planner/search/simplest_plan.hpp"
+#include "planner/search/simplicity.hpp"
 
 namespace planner {
 
@@ -151,9 +153,32 @@ class MeshSearcher {
     }
     std::stable_sort(found.begin(), found.end(), better);
     Evaluator evaluator(s_->model, s_->cluster, s_->training);
-    for (std::size_t i = 0; i < found.size() && i < static_cast<std::size_t>(s_->search.top); ++i)
-      result_.plans.push_back(evaluator.estimate(found[i].plan));
+    for (const Ranked& plan : rows_of(found))
+      result_.plans.push_back(evaluator.estimate(plan.plan));
+    if (!found.empty()) result_.simplest = simplest_of(found);
     conclude();
+  }
+
+  // The best of each family, in the order of `found`.
+  std::vector<Ranked> rows_of(const std::vector<Ranked>& found) const {
+    std::vector<Ranked> rows;
+    for (const Ranked& plan : found) {
+      if (rows.size() == static_cast<std::size_t>(s_->search.top)) break;
+      const bool known =
+          s_->search.rows == RankingRows::families &&
+          std::ranges::any_of(rows, [&](const Ranked& r) { return one_family(r.plan, plan.plan); });
+      if (!known) rows.push_back(plan);
+    }
+    return rows;
+  }
+
+  // Of as simple ones the fastest.
+  ParallelPlan simplest_of(const std::vector<Ranked>& found) const {
+    const Seconds most = most_time(found.front().time, *s_);
+    const Ranked* best = &found.front();
+    for (const Ranked& plan : found)
+      if (plan.time <= most && simplicity(plan.plan) < simplicity(best->plan)) best = &plan;
+    return best->plan;
   }
 
   void conclude() {

@@ -39,9 +39,10 @@ void rank_replicas(MeshSearch& found, const Scenario& s) {
 }
 
 Seconds best_pipeline(const MeshSearch& found) {
+  Seconds best;
   for (const Estimate& e : found.plans)
-    if (e.plan.pipelines() == 1) return e.iteration;
-  return {};
+    if (e.plan.pipelines() == 1 && (best.value == 0 || e.iteration < best)) best = e.iteration;
+  return best;
 }
 
 }  // namespace planner

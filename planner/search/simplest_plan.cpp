@@ -61,13 +61,14 @@ std::optional<ParallelPlan> fewer_virtual_stages(const Scenario& scenario, const
 
 std::vector<Estimate> chosen_first(std::vector<Estimate> ranked, const Estimate& chosen,
                                    const Scenario& s) {
+  const std::size_t most = std::max(ranked.size(), static_cast<std::size_t>(s.search.top));
   std::erase_if(ranked, [&](const Estimate& e) {
     if (s.search.rows == RankingRows::plans) return e.plan == chosen.plan;
-    return e.plan.even() == chosen.plan.even() && one_family(e.plan, chosen.plan);
+    return e.plan.even() == chosen.plan.even() && e.plan.pipelines() == chosen.plan.pipelines() &&
+           one_family(e.plan, chosen.plan);
   });
   ranked.insert(ranked.begin(), chosen);
-  const auto top = static_cast<std::size_t>(s.search.top);
-  if (ranked.size() > top) ranked.erase(ranked.begin() + s.search.top, ranked.end());
+  if (ranked.size() > most) ranked.pop_back();
   return ranked;
 }
 

@@ -1,5 +1,6 @@
 #include "planner/search/strategy.hpp"
 
+#include <algorithm>
 #include <utility>
 
 #include "costmodel/estimate/evaluator.hpp"
@@ -22,11 +23,26 @@ Reach usual_reach(const Scenario& scenario) {
 
 namespace {
 
+// Puts the simplest plan first, in the place of its family. No even plan competes: all of these
+// have stages or replicas that differ.
+void choose_mixed(const Scenario& s, MeshSearch& found) {
+  if (found.plans.empty()) return;
+  Evaluator evaluator(s.model, s.cluster, s.training);
+  std::vector<Estimate> candidates = found.plans;
+  if (found.simplest) candidates.push_back(evaluator.estimate(*found.simplest));
+  const Estimate chosen = simplest_plan(s, candidates, {}, evaluator);
+  if (chosen.plan == found.plans.front().plan) return;
+  found.fastest = found.plans.front();
+  found.plans = chosen_first(std::move(found.plans), chosen, s);
+}
+
 // Of stages or devices that differ.
 void search_apart(const Scenario& s, int threads, const std::function<bool()>& stopped,
                   Strategies& all) {
   all.meshes = search_meshes(s, threads, stopped);
   rank_replicas(*all.meshes, s);
+  choose_mixed(s, *all.meshes);
+  all.fastest = all.meshes->fastest;
   all.found.plans = all.meshes->plans;
   all.found.lower_bound = all.meshes->lower_bound;
   all.found.expired = all.meshes->expired;

@@ -56,9 +56,8 @@ Reach usual_reach(const costmodel::Scenario& scenario);
 // with `all` also the sharding search on the mesh of every plan of the ranking; a plan that this
 // amounts to enters the ranking where it is faster; with `meshes` only the search over stages with
 // sizes of their own, and over replicas. Of the plans found the simplest is chosen that is within
-// search.simpler_within of the fastest, but for `meshes`, whose ranking stays one of times. All
-// searches poll `interrupted`, and all but
-// the grid search `expired`: no time limit cuts the grid short.
+// search.simpler_within of the fastest; with `meshes` of those simulated. All searches poll
+// `interrupted`, and all but the grid search `expired`: no time limit cuts the grid short.
 Strategies run_strategies(const costmodel::Scenario& scenario, Reach reach, int threads,
                           const std::function<bool()>& expired,
                           const std::function<bool()>& interrupted = {},
