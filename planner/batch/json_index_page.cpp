@@ -12,7 +12,6 @@
 #include "costmodel/base/error.hpp"
 #include "costmodel/base/escape.hpp"
 #include "planner/page/json_figure.hpp"
-#include "planner/page/json_key.hpp"
 #include "planner/page/json_rest.hpp"
 #include "planner/page/json_shown.hpp"
 #include "planner/page/page_style.hpp"

@@ -14,7 +14,6 @@
 #include "costmodel/base/unit_text.hpp"
 #include "costmodel/plan/plan_keys.hpp"
 #include "planner/page/json_figure.hpp"
-#include "planner/page/json_key.hpp"
 #include "planner/page/json_rest.hpp"
 #include "planner/page/json_shown.hpp"
 #include "planner/page/svg_bar.hpp"

@@ -10,7 +10,7 @@
 #include "costmodel/base/escape.hpp"
 #include "costmodel/base/unit_text.hpp"
 #include "planner/page/json_figure.hpp"
-#include "planner/page/json_key.hpp"
+#include "planner/page/json_rest.hpp"
 #include "planner/page/json_shown.hpp"
 #include "planner/page/svg_bar.hpp"
 #include "planner/page/svg_chart.hpp"

@@ -12,7 +12,6 @@
 #include "costmodel/base/unit_text.hpp"
 #include "planner/page/json_curves.hpp"
 #include "planner/page/json_figure.hpp"
-#include "planner/page/json_key.hpp"
 #include "planner/page/json_rest.hpp"
 #include "planner/page/json_shown.hpp"
 #include "planner/page/svg_bar.hpp"

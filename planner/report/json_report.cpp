@@ -10,7 +10,6 @@
 #include "costmodel/estimate/json_estimate.hpp"
 #include "costmodel/scenario/residuals.hpp"
 #include "planner/report/json_plan.hpp"
-#include "planner/report/json_sharding.hpp"
 #include "planner/report/machines_report.hpp"
 #include "planner/report/plan_report.hpp"
 #include "planner/report/strategy_text.hpp"
