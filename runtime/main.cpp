@@ -24,10 +24,10 @@
 #include "runtime/run/calibrated.hpp"
 #include "runtime/run/comparison.hpp"
 #include "runtime/run/exit_status.hpp"
-#include "runtime/run/json_serve.hpp"
+#include "runtime/run/json_run.hpp"
 #include "runtime/run/run_command.hpp"
 #include "runtime/run/run_output.hpp"
-#include "runtime/run/serve_report.hpp"
+#include "runtime/run/run_report.hpp"
 
 namespace {
 

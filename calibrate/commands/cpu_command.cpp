@@ -12,7 +12,7 @@
 
 namespace calibrate {
 
-using costmodel::Seconds;
+using namespace costmodel;
 
 namespace {
 
@@ -72,11 +72,11 @@ std::string calibrate_cpu(const CpuRequest& request) {
     if (request.progress) request.progress(done, tasks.size(), name, left);
   });
   const auto device = device_profile(part.records(), machine, request.command);
-  costmodel::write_file(request.out, to_yaml(device));
+  write_file(request.out, to_yaml(device));
   if (!request.cluster_out.empty()) {
     const auto cluster = cluster_profile(part.records(), machine, ranks, request.command,
                                          device_beside(request.out, request.cluster_out));
-    costmodel::write_file(request.cluster_out, to_yaml(cluster));
+    write_file(request.cluster_out, to_yaml(cluster));
   }
   part.remove();
   const Seconds took = clock() - begin;

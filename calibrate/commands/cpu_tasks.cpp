@@ -16,12 +16,7 @@
 
 namespace calibrate {
 
-using costmodel::CollectiveKind;
-using costmodel::FlashAttention;
-using costmodel::Linear;
-using costmodel::Op;
-using costmodel::Pass;
-using costmodel::Precision;
+using namespace costmodel;
 
 namespace {
 
@@ -30,8 +25,8 @@ using Sizes = std::vector<std::int64_t>;
 constexpr double kB = 1024, MB = 1024 * kB;
 
 Record record_of(const std::string& task, const Op& op, Pass pass, const Timing& time) {
-  const auto work = costmodel::measured_work(op, pass, Precision::fp32);
-  return {task, std::string(costmodel::measured_name(op)), pass, work.point, work.amount, time};
+  const auto work = measured_work(op, pass, Precision::fp32);
+  return {task, std::string(measured_name(op)), pass, work.point, work.amount, time};
 }
 
 Record streamed(const std::string& task, const char* what, Pass pass, double bytes,
@@ -42,7 +37,7 @@ Record streamed(const std::string& task, const char* what, Pass pass, double byt
 void add_op(std::vector<Task>& tasks, const std::string& name, const Op& op,
             const std::vector<Pass>& passes) {
   // One nanosecond per hundred operations and pass, plus a constant per task.
-  const double share = 1e-2 + 1e-11 * costmodel::work_of(op, Pass::forward, 4).executed.value *
+  const double share = 1e-2 + 1e-11 * work_of(op, Pass::forward, 4).executed.value *
                                   static_cast<double>(passes.size());
   tasks.push_back({name, share, [=](const StopRule& rule) {
                      StopRule each = rule;
@@ -103,10 +98,10 @@ void add_attention(std::vector<Task>& tasks, bool quick) {
     for (const auto d : heads) {
       add_op(tasks, fmt::format("flash attention {} x {}", s, d),
              FlashAttention{1, s, together, together, d, true}, passes);
-      add_op(tasks, fmt::format("attention scores {} x {}", s, d),
-             costmodel::AttentionScores{together, s, d}, passes);
+      add_op(tasks, fmt::format("attention scores {} x {}", s, d), AttentionScores{together, s, d},
+             passes);
       add_op(tasks, fmt::format("attention context {} x {}", s, d),
-             costmodel::AttentionContext{together, s, d}, passes);
+             AttentionContext{together, s, d}, passes);
     }
   }
 }
@@ -150,7 +145,7 @@ void add_memory(std::vector<Task>& tasks, bool quick) {
 
 // Ranks wake one another, so a few repetitions are not enough.
 StopRule long_enough(StopRule rule) {
-  rule.longest = max(rule.longest, costmodel::Seconds(0.1));
+  rule.longest = max(rule.longest, Seconds(0.1));
   return rule;
 }
 
@@ -163,7 +158,7 @@ void add_collectives(std::vector<Task>& tasks, bool quick, const Ranks& world) {
     for (const auto kind : {CollectiveKind::all_reduce, CollectiveKind::all_gather,
                             CollectiveKind::reduce_scatter, CollectiveKind::send}) {
       if (kind == CollectiveKind::send && ranks > 2) continue;
-      const std::string what(costmodel::collective_names[static_cast<std::size_t>(kind)]);
+      const std::string what(collective_names[static_cast<std::size_t>(kind)]);
       for (const double bytes : sizes) {
         const std::string name = fmt::format("{} of {} ranks {:.0f} kB", what, ranks, bytes / kB);
         tasks.push_back(
@@ -197,7 +192,7 @@ void add_together(std::vector<Task>& tasks, bool quick, int cores) {
                        const Together seen = time_together(model, ranks, rule);
                        const Timing passes{seen.passes, seen.passes, ranks, 0};
                        // The yardstick's mean time.
-                       const costmodel::Seconds stick = seen.pace * pace_reference();
+                       const Seconds stick = seen.pace * pace_reference();
                        return std::vector{streamed(name, "together", Pass::forward, ranks, passes),
                                           streamed(name, "yardstick together", Pass::forward, ranks,
                                                    {stick, stick, ranks, 0})};
@@ -209,7 +204,7 @@ void add_together(std::vector<Task>& tasks, bool quick, int cores) {
 Task pace_task() {
   const std::string name = "pace";
   return {name, 0.05, [=](const StopRule&) {
-            const costmodel::Seconds stick = pace_reference();
+            const Seconds stick = pace_reference();
             return std::vector{streamed(name, "yardstick", Pass::forward, 1, {stick, stick, 1, 0})};
           }};
 }
@@ -231,14 +226,13 @@ std::vector<Record> probe(const SmallModel& model, const StopRule& rule) {
   const StageTimes times = time_stage(evaluator, plan_of(model), rule);
   std::vector<Record> records;
   for (const auto& entry : times.ops) {
-    const auto measured = costmodel::measured_op(entry.op);
+    const auto measured = measured_op(entry.op);
     if (!measured) continue;
     records.push_back(record_of(model.name(), entry.op, entry.pass, entry.timing()));
-    if (costmodel::keys_of(*measured).axes.size() > 1)
-      records.back().op = in_a_layer(name_of(*measured));
+    if (keys_of(*measured).axes.size() > 1) records.back().op = in_a_layer(name_of(*measured));
   }
   const double parameters =
-      4 * costmodel::parameter_count(evaluator.model());  // vocabularies are not padded here
+      4 * parameter_count(evaluator.model());  // vocabularies are not padded here
   records.push_back(
       streamed(model.name(), "optimizer", Pass::forward, parameters, times.optimizer));
   return records;

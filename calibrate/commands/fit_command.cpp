@@ -17,15 +17,13 @@
 
 namespace calibrate {
 
-using costmodel::ConfigError;
-using costmodel::Value;
+using namespace costmodel;
 
 namespace {
 
 Microbenchmarks load(const std::vector<std::string>& files) {
   Microbenchmarks all;
-  for (const auto& file : files)
-    all += read_microbenchmarks(costmodel::load_yaml(file, costmodel::measurement_limits));
+  for (const auto& file : files) all += read_microbenchmarks(load_yaml(file, measurement_limits));
   return all;
 }
 
@@ -65,9 +63,8 @@ Microbenchmarks chosen(const Microbenchmarks& all, const Request& request,
   const std::vector<std::string> known(names.begin(), names.end());
   for (const auto& device : request.devices) {
     if (names.count(device) == 0) {
-      throw ConfigError({},
-                        fmt::format("no measurement is of the device {}", costmodel::quote(device)),
-                        costmodel::known_names(device, known, 64));
+      throw ConfigError({}, fmt::format("no measurement is of the device {}", quote(device)),
+                        known_names(device, known, 64));
     }
   }
   if (!request.devices.empty()) return of_devices(all, request.devices);
@@ -80,17 +77,16 @@ Microbenchmarks chosen(const Microbenchmarks& all, const Request& request,
 
 struct Base {
   bool is_cluster;
-  costmodel::ResolvedConfig config;
+  ResolvedConfig config;
 };
 
 // A name may be that of a cluster or a device; the keys of the file decide.
 Base load_base(const Request& request) {
-  const costmodel::Mark mark{"--base", 0, 0};
-  const auto clusters = costmodel::config_names(request.path, "clusters");
+  const Mark mark{"--base", 0, 0};
+  const auto clusters = config_names(request.path, "clusters");
   const bool named = std::find(clusters.begin(), clusters.end(), request.base) != clusters.end();
   const std::string kind = named ? "clusters" : "devices";
-  Base base{false, costmodel::resolve_config(request.path, kind,
-                                             costmodel::scalar_value(request.base, mark))};
+  Base base{false, resolve_config(request.path, kind, scalar_value(request.base, mark))};
   base.is_cluster = base.config.value.find("tiers") != nullptr;
   return base;
 }
@@ -100,36 +96,35 @@ std::vector<std::string> names_of(const Value& device) {
   std::vector<std::string> names;
   const Value* list = device.find("measured_as");
   if (list == nullptr) return names;
-  for (const Value& name : list->items) names.push_back(costmodel::read_text(name, "measured_as"));
+  for (const Value& name : list->items) names.push_back(read_text(name, "measured_as"));
   return names;
 }
 
-std::vector<std::string> names_of(const Base& base, const costmodel::ConfigPath& path) {
+std::vector<std::string> names_of(const Base& base, const ConfigPath& path) {
   if (!base.is_cluster) return names_of(base.config.value);
   const Value* device = base.config.value.find("device");
   if (device == nullptr) return {};
-  return names_of(costmodel::resolve_config(path, "devices", *device).value);
+  return names_of(resolve_config(path, "devices", *device).value);
 }
 
-costmodel::StackSpec stack_of(const Request& request) {
+StackSpec stack_of(const Request& request) {
   if (request.stack.empty()) return {};
-  const costmodel::Mark mark{"--stack", 0, 0};
-  const auto config = costmodel::resolve_config(request.path, "stacks",
-                                                costmodel::scalar_value(request.stack, mark));
-  return costmodel::read_stack(config.value, config.name);
+  const Mark mark{"--stack", 0, 0};
+  const auto config = resolve_config(request.path, "stacks", scalar_value(request.stack, mark));
+  return read_stack(config.value, config.name);
 }
 
 std::vector<FittedGroup> fit_base(const Base& base, const std::vector<Measurement>& measurements,
-                                  const costmodel::StackSpec& stack, std::vector<Unused>& unused) {
+                                  const StackSpec& stack, std::vector<Unused>& unused) {
   const auto& [name, value] = base.config;
   if (base.is_cluster) {
-    return fit_network(costmodel::read_cluster(value, name, {}), measurements, unused,
+    return fit_network(read_cluster(value, name, {}), measurements, unused,
                        stack.experts.exchange_efficiency);
   }
   const Value* attention = value.find("attention");
   const bool flash2 =
       attention != nullptr && attention->find("flash2_forward_efficiency") != nullptr;
-  return fit_device(costmodel::read_device(value, name), measurements, flash2, unused,
+  return fit_device(read_device(value, name), measurements, flash2, unused,
                     stack.experts.start_fused);
 }
 
@@ -137,9 +132,8 @@ std::vector<FittedGroup> fit_base(const Base& base, const std::vector<Measuremen
 Answer compare_devices(const Microbenchmarks& all, const Request& request) {
   const auto stack = stack_of(request);
   Answer answer;
-  for (const auto& name : costmodel::config_names(request.path, "devices")) {
-    const Base base{false, costmodel::resolve_config(request.path, "devices",
-                                                     costmodel::scalar_value(name, {}))};
+  for (const auto& name : config_names(request.path, "devices")) {
+    const Base base{false, resolve_config(request.path, "devices", scalar_value(name, {}))};
     const auto own = of_devices(all, names_of(base.config.value));
     std::vector<Unused> unused;
     const auto groups = fit_base(base, own.measurements, stack, unused);

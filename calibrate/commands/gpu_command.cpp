@@ -17,8 +17,7 @@
 
 namespace calibrate {
 
-using costmodel::Precision;
-using costmodel::Seconds;
+using namespace costmodel;
 
 namespace {
 
@@ -89,7 +88,7 @@ std::string calibrate_gpu(const CpuRequest& request) {
   state.emplace_back("event_pair_s", fmt::format("{:.3g}", bench.timer.event_pair().value));
   const auto profile = gpu_profile(part.records(), bench.precision, report, this_machine().date,
                                    request.command, state);
-  costmodel::write_file(request.out, to_yaml(profile));
+  write_file(request.out, to_yaml(profile));
   part.remove();
   return fmt::format(
       "{} measurements of {} ({} taken up) in {:.0f} s, {:.0f} s of them measuring\n{}",

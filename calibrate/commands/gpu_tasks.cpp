@@ -16,11 +16,7 @@
 
 namespace calibrate {
 
-using costmodel::FlashAttention;
-using costmodel::LayerKind;
-using costmodel::Node;
-using costmodel::OpList;
-using costmodel::Pass;
+using namespace costmodel;
 using runtime::Place;
 
 namespace {
@@ -35,21 +31,21 @@ StopRule part_of(const StopRule& rule, double share) {
   return part;
 }
 
-Record record_of(const GpuBench& bench, const std::string& task, const costmodel::Op& op, Pass pass,
+Record record_of(const GpuBench& bench, const std::string& task, const Op& op, Pass pass,
                  const Timing& time) {
-  const auto work = costmodel::measured_work(op, pass, bench.precision);
-  return {task, std::string(costmodel::measured_name(op)), pass, work.point, work.amount, time};
+  const auto work = measured_work(op, pass, bench.precision);
+  return {task, std::string(measured_name(op)), pass, work.point, work.amount, time};
 }
 
 // One operator in each of its passes, with equal time.
 std::vector<Record> time_node(GpuBench& bench, const std::string& task, const OpList& list,
                               std::size_t node, const NodeWeights& weights, const Place& place,
                               const StopRule& rule) {
-  const costmodel::Op& op = list.nodes[node].op;
+  const Op& op = list.nodes[node].op;
   NodeBench one(bench.device, bench.block, bench.number(), list, node, weights, place);
   std::vector<Pass> passes{Pass::forward};
-  if (costmodel::has_pass(op, Pass::input_gradient)) passes.push_back(Pass::input_gradient);
-  if (std::holds_alternative<costmodel::Linear>(op)) passes.push_back(Pass::weight_gradient);
+  if (has_pass(op, Pass::input_gradient)) passes.push_back(Pass::input_gradient);
+  if (std::holds_alternative<Linear>(op)) passes.push_back(Pass::weight_gradient);
   std::vector<Record> records;
   for (const Pass pass : passes) {
     const Timing time =
@@ -60,7 +56,7 @@ std::vector<Record> time_node(GpuBench& bench, const std::string& task, const Op
   return records;
 }
 
-double element_of(const GpuBench& bench) { return costmodel::storage_bytes(bench.precision); }
+double element_of(const GpuBench& bench) { return storage_bytes(bench.precision); }
 
 void add_products(std::vector<Task>& tasks, GpuBench& bench, const std::vector<std::int64_t>& rows,
                   const std::vector<std::int64_t>& sides, const std::string& op) {
@@ -122,7 +118,7 @@ NodeWeights weights_of(const runtime::LayerParameters& layout, const runtime::La
                                layout.tensors[static_cast<std::size_t>(parameter)].size());
   };
   NodeWeights weights{size(layout.nodes[node].matrix), size(layout.nodes[node].bias),
-                      program.list.nodes[node].site == costmodel::Site::logits};
+                      program.list.nodes[node].site == Site::logits};
   const int of_product = program.bias_of[node];
   if (of_product == -2) weights.bias = 0;
   if (of_product >= 0) weights.bias = size(layout.nodes[static_cast<std::size_t>(of_product)].bias);
@@ -131,8 +127,8 @@ NodeWeights weights_of(const runtime::LayerParameters& layout, const runtime::La
 
 // Products and attention have tasks of their own.
 bool is_timed_in_layers(const Node& node) {
-  const auto measured = costmodel::measured_op(node.op);
-  return measured && costmodel::keys_of(*measured).axes.size() == 1;
+  const auto measured = measured_op(node.op);
+  return measured && keys_of(*measured).axes.size() == 1;
 }
 
 std::vector<Record> time_layers(GpuBench& bench, const SmallModel& model, const StopRule& rule) {
@@ -142,16 +138,15 @@ std::vector<Record> time_layers(GpuBench& bench, const SmallModel& model, const 
   std::vector<Record> records;
   std::set<std::pair<std::string, double>> seen;  // operators of one size
   for (const LayerKind kind : {LayerKind::embedding, LayerKind::block, LayerKind::head}) {
-    const auto program = runtime::layer_program(evaluator.op_list(kind, plan_of(model)),
-                                                costmodel::Recomputed::nothing);
+    const auto program =
+        runtime::layer_program(evaluator.op_list(kind, plan_of(model)), Recomputed::nothing);
     const auto layout = runtime::layer_parameters(program.list, program.list, evaluator.model(),
                                                   {.kind = kind}, false);
     for (std::size_t i = 0; i < program.list.nodes.size(); ++i) {
       const Node& node = program.list.nodes[i];
       if (!is_timed_in_layers(node)) continue;
-      const auto work = costmodel::measured_work(node.op, Pass::forward, bench.precision);
-      if (!seen.insert({std::string(costmodel::measured_name(node.op)), work.amount}).second)
-        continue;
+      const auto work = measured_work(node.op, Pass::forward, bench.precision);
+      if (!seen.insert({std::string(measured_name(node.op)), work.amount}).second) continue;
       const StopRule each = part_of(rule, 0.1);  // a layer has about ten such operators
       for (auto& record :
            time_node(bench, task, program.list, i, weights_of(layout, program, i), place, each))
@@ -337,7 +332,7 @@ Settled settle_clocks(GpuBench& bench, std::int64_t side, const Settling& rule) 
 
 Clock measuring_clock(std::span<GpuBench* const> benches) {
   return [all = std::vector(benches.begin(), benches.end())] {
-    costmodel::Seconds sum;
+    Seconds sum;
     for (const GpuBench* bench : all) sum += bench->timer.measuring();
     return sum;
   };

@@ -10,11 +10,7 @@
 
 namespace calibrate {
 
-using costmodel::Bytes;
-using costmodel::DeviceSpec;
-using costmodel::Pass;
-using costmodel::Precision;
-using costmodel::Seconds;
+using namespace costmodel;
 
 namespace {
 
@@ -36,7 +32,7 @@ FitTask copies(const DeviceSpec& base, const std::vector<Measurement>& all) {
     DeviceSpec device = base;
     device.memory_efficiency = values[0];
     device.memory_half = Bytes(values[1]);
-    return costmodel::streaming_time(std::get<Copy>(m.what).moved, 1, device);
+    return streaming_time(std::get<Copy>(m.what).moved, 1, device);
   };
   return task;
 }
@@ -50,22 +46,22 @@ ProductKind kind_of(const Product& p) {
 std::int64_t whole(double size) { return static_cast<std::int64_t>(size); }
 
 Seconds trained_time(const Product& p, const DeviceSpec& device, Seconds start) {
-  const costmodel::GroupedLinear layer{whole(p.m * p.batch), whole(p.n), whole(p.k),
-                                       whole(p.batch),       false,      start};
+  const GroupedLinear layer{whole(p.m * p.batch), whole(p.n), whole(p.k),
+                            whole(p.batch),       false,      start};
   Seconds time;
   for (const auto pass : {Pass::forward, Pass::input_gradient, Pass::weight_gradient})
-    time += costmodel::device_time(layer, pass, device, p.precision);
+    time += device_time(layer, pass, device, p.precision);
   return time;
 }
 
 Seconds time_of(const Product& p, const DeviceSpec& device, Seconds start) {
   if (p.trained) return trained_time(p, device, start);
   if (p.casts) {
-    const costmodel::Linear linear{whole(p.m), whole(p.n), whole(p.k), false, false};
-    return costmodel::device_time(linear, Pass::forward, device, p.precision);
+    const Linear linear{whole(p.m), whole(p.n), whole(p.k), false, false};
+    return device_time(linear, Pass::forward, device, p.precision);
   }
   return (p.grouped ? p.batch * start : Seconds(0)) +
-         costmodel::product_time(p.batch, p.m, p.n, p.k, device, p.precision);
+         product_time(p.batch, p.m, p.n, p.k, device, p.precision);
 }
 
 // Plain products decide the device's constants. Casts and groups show how well these carry over.
@@ -101,7 +97,7 @@ std::vector<FitTask> all_products(const DeviceSpec& base, const std::vector<Meas
   std::vector<FitTask> tasks;
   for (const auto kind : {ProductKind::plain, ProductKind::with_casts, ProductKind::grouped}) {
     const auto first = static_cast<std::ptrdiff_t>(tasks.size());
-    for (std::size_t p = 0; p < costmodel::precision_count; ++p)
+    for (std::size_t p = 0; p < precision_count; ++p)
       tasks.push_back(products(base, all, static_cast<Precision>(p), kind, start));
     std::stable_sort(tasks.begin() + first, tasks.end(), [](const auto& a, const auto& b) {
       return a.points.size() > b.points.size();
@@ -128,7 +124,7 @@ std::vector<FitTask> memory_kernels(const DeviceSpec& base, const std::vector<Me
       device.memory_efficiency = values[0];
       device.memory_half = Bytes(values[1]);
       const auto& kernel = std::get<MemoryKernel>(m.what);
-      return costmodel::streaming_time(kernel.moved, kernel.kernels, device);
+      return streaming_time(kernel.moved, kernel.kernels, device);
     };
     found.push_back(std::move(task));
   }
@@ -149,9 +145,9 @@ FitTask launches(const DeviceSpec& base, const std::vector<Measurement>& all) {
 Seconds attention_time(const AttentionRun& kernel, const DeviceSpec& device) {
   Seconds time;
   if (kernel.passes != AttentionRun::Passes::backward)
-    time += costmodel::device_time(kernel.op, Pass::forward, device, kernel.precision);
+    time += device_time(kernel.op, Pass::forward, device, kernel.precision);
   if (kernel.passes != AttentionRun::Passes::forward)
-    time += costmodel::device_time(kernel.op, Pass::input_gradient, device, kernel.precision);
+    time += device_time(kernel.op, Pass::input_gradient, device, kernel.precision);
   return time;
 }
 
@@ -230,8 +226,7 @@ std::vector<Measurement> priced_by(const DeviceSpec& device,
       unused.push_back({m.id,
                         fmt::format("the device has no {} rate", to_string(product->precision)),
                         m.device});
-    } else if (attention != nullptr && costmodel::is_narrow(attention->precision) &&
-               !attention->op.narrow) {
+    } else if (attention != nullptr && is_narrow(attention->precision) && !attention->op.narrow) {
       unused.push_back({m.id, "attention below 16 bits is priced in fp8 only", m.device});
     } else {
       priced.push_back(m);

@@ -10,10 +10,7 @@
 
 namespace calibrate {
 
-using costmodel::ClusterSpec;
-using costmodel::GroupLayout;
-using costmodel::Seconds;
-using costmodel::Tier;
+using namespace costmodel;
 
 namespace {
 
@@ -44,7 +41,7 @@ std::optional<GroupLayout> filled(int ranks, const ClusterSpec& cluster) {
   std::int64_t units = ranks, inside = 1;
   for (std::size_t i = 0; i < tiers.size() && units > 1; ++i) {
     layout.fan[i] = static_cast<int>(std::min(units, tiers[i].devices / inside));
-    units = costmodel::ceil_div(units, layout.fan[i]);
+    units = ceil_div(units, layout.fan[i]);
     inside = tiers[i].devices;
   }
   return layout;
@@ -57,7 +54,7 @@ std::optional<GroupLayout> layout_in(const Ranks& run, const ClusterSpec& cluste
   if (run.ranks % run.nodes != 0) return std::nullopt;
   const int in_node = run.ranks / run.nodes;
   const bool whole_units = in_node == unit || cluster.devices_per_node < unit;
-  if (run.nodes > 1 && whole_units) return costmodel::layout_of(run.ranks, 1, cluster);
+  if (run.nodes > 1 && whole_units) return layout_of(run.ranks, 1, cluster);
   if (in_node > unit || (run.nodes > 1 && cluster.tiers.size() != 2)) return std::nullopt;
   GroupLayout layout = empty_layout(run.ranks, cluster);
   layout.fan[0] = in_node;
@@ -71,7 +68,7 @@ ClusterSpec large_enough(const ClusterSpec& base, const std::vector<Measurement>
   for (const auto& m : measurements) {
     if (const auto run = ranks_of(m)) most = std::max<std::int64_t>(most, run->ranks);
   }
-  ClusterSpec cluster = most == base.devices ? base : costmodel::resized(base, most);
+  ClusterSpec cluster = most == base.devices ? base : resized(base, most);
   for (Tier& tier : cluster.tiers) tier.measured.clear();  // they would hide the formulas
   return cluster;
 }
@@ -97,8 +94,7 @@ FitTask task_of(const ClusterSpec& cluster, std::size_t tier, std::vector<Measur
   task.model = [cluster, tier](const std::vector<double>& values, const Measurement& m) {
     const auto& run = std::get<CollectiveRun>(m.what);
     const ClusterSpec tried = with_constants(cluster, tier, values);
-    return costmodel::collective_time(run.kind, run.message, *layout_in(*ranks_of(m), tried),
-                                      tried);
+    return collective_time(run.kind, run.message, *layout_in(*ranks_of(m), tried), tried);
   };
   return task;
 }
@@ -113,9 +109,7 @@ FitTask exchanges_of(const ClusterSpec& cluster, std::size_t tier, double effici
     const auto& run = std::get<ExpertRun>(m.what);
     auto routing = run.routing;
     routing.efficiency = values[0];
-    return costmodel::expert_exchange(run.message, routing, *layout_in(*ranks_of(m), cluster),
-                                      cluster)
-        .time;
+    return expert_exchange(run.message, routing, *layout_in(*ranks_of(m), cluster), cluster).time;
   };
   return task;
 }

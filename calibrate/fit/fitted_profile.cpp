@@ -11,8 +11,7 @@
 
 namespace calibrate {
 
-using costmodel::scalar_value;
-using costmodel::Value;
+using namespace costmodel;
 
 namespace {
 
@@ -137,11 +136,11 @@ std::string comparison_head() {
 std::string comparison(const std::string& name, const std::vector<FittedGroup>& groups) {
   std::string text;
   for (const auto& g : groups) {
-    text += fmt::format("{:<20} {:<48} {:>7} {:>15} {:>15} {:>8}\n", costmodel::printable(name),
-                        costmodel::printable(g.what), g.points,
-                        fmt::format("{:.1f} -> {:.1f} %", g.before.median, g.after.median),
-                        fmt::format("{:.1f} -> {:.1f} %", g.before.p90, g.after.p90),
-                        fmt::format("{:+.1f} %", g.before.bias));
+    text +=
+        fmt::format("{:<20} {:<48} {:>7} {:>15} {:>15} {:>8}\n", printable(name), printable(g.what),
+                    g.points, fmt::format("{:.1f} -> {:.1f} %", g.before.median, g.after.median),
+                    fmt::format("{:.1f} -> {:.1f} %", g.before.p90, g.after.p90),
+                    fmt::format("{:+.1f} %", g.before.bias));
   }
   return text;
 }
@@ -158,14 +157,13 @@ std::string fit_report(const std::vector<FittedGroup>& groups, const std::vector
                       with_unit(c.name, c.before), with_unit(c.name, c.after), group.points,
                       fmt::format("{:.1f} -> {:.1f} %", group.before.median, group.after.median),
                       fmt::format("{:.1f} -> {:.1f} %", group.before.p90, group.after.p90),
-                      costmodel::printable(group.what) + (c.at_bound ? " (at its bound)" : ""));
+                      printable(group.what) + (c.at_bound ? " (at its bound)" : ""));
     }
   }
   std::map<std::string, int> reasons;
   for (const auto& u : unused) ++reasons[u.reason];
   for (const auto& [reason, count] : reasons) {
-    text +=
-        fmt::format("not used: {} of the measurements: {}\n", count, costmodel::printable(reason));
+    text += fmt::format("not used: {} of the measurements: {}\n", count, printable(reason));
   }
   return text;
 }

@@ -9,13 +9,7 @@
 
 namespace calibrate {
 
-using costmodel::Bytes;
-using costmodel::CollectiveKind;
-using costmodel::ConfigError;
-using costmodel::Dimension;
-using costmodel::MapReader;
-using costmodel::Precision;
-using costmodel::Seconds;
+using namespace costmodel;
 
 namespace {
 
@@ -54,10 +48,10 @@ namespace {
 Precision read_precision(const std::string& word) {
   // "fp8 (1x128 scaled), bf16 out" is fp8; "fp16/bf16" have one rate
   const std::string first = word.substr(0, word.find_first_of(" /"));
-  const auto& names = costmodel::precision_names;
+  const auto& names = precision_names;
   const auto at = std::find(names.begin(), names.end(), first);
   if (at == names.end())
-    throw NotPriced{fmt::format("{} is no precision of products", costmodel::quote(word))};
+    throw NotPriced{fmt::format("{} is no precision of products", quote(word))};
   return static_cast<Precision>(at - names.begin());
 }
 
@@ -115,7 +109,7 @@ void read_product(MapReader& shape, const Figures& f, Measurement& m) {
     product.m = size(shape, "m");
   }
   product.precision = read_precision(in.value_or(dtype.value_or("bf16")));
-  product.casts = costmodel::is_narrow(product.precision) &&
+  product.casts = is_narrow(product.precision) &&
                   (f.says("quantisation included") || f.says("with quantisation") ||
                    f.says("with activation quantisation") || f.says("quantise and"));
   m.what = product;
@@ -146,7 +140,7 @@ double flops_of(const AttentionRun& run) {
          (op.causal_skip ? 0.5 : 1);
 }
 
-void read_head_sizes(MapReader& shape, costmodel::FlashAttention& op) {
+void read_head_sizes(MapReader& shape, FlashAttention& op) {
   const auto head_dim = shape.integer("head_dim", {1, 100'000});
   const auto key_dim = shape.integer("qk_head_dim", {1, 100'000}),
              value_dim = shape.integer("v_head_dim", {1, 100'000});
@@ -199,7 +193,7 @@ double token_bytes(MapReader& shape, double hidden, bool combined) {
   const auto stated = size_if_any(shape, "bytes_per_token");
   if (stated) return *stated;
   if (!dtype) throw NotPriced{"the format of its tokens is not known"};
-  const double bytes = costmodel::operand_bytes(read_precision(*dtype));
+  const double bytes = operand_bytes(read_precision(*dtype));
   return hidden * (bytes == 1 ? 1 + 4.0 / 128 : bytes);
 }
 
@@ -219,7 +213,7 @@ void read_exchange(MapReader& shape, const Figures& f, Measurement& m) {
     throw NotPriced{"kernels for few tokens, of inference, are not priced"};
   if (f.says("HybridEP") && f.timing == "torch api")
     throw NotPriced{"the call around kernels that another entry measures"};
-  run.routing.dispatcher = costmodel::Dispatcher::deepep;
+  run.routing.dispatcher = Dispatcher::deepep;
   run.routing.top_k = static_cast<std::int64_t>(*top_k);
   if (limit && f.nodes > *limit) {  // DeepEP's test takes the nodes as groups of experts
     run.routing.groups = f.nodes;
@@ -230,8 +224,7 @@ void read_exchange(MapReader& shape, const Figures& f, Measurement& m) {
   m.what = run;
   if (!f.time_us && f.exchange_gb_s) {
     const double units = f.nodes > 1 ? f.nodes : run.ranks;
-    m.time = Seconds(*tokens * token * costmodel::units_chosen(units, run.routing) /
-                     (*f.exchange_gb_s * 1e9));
+    m.time = Seconds(*tokens * token * units_chosen(units, run.routing) / (*f.exchange_gb_s * 1e9));
   } else {
     m.time = measured_time(f, 0);
   }
@@ -255,10 +248,9 @@ void read_collective(MapReader& shape, const Figures& f, Measurement& m) {
   const std::string name = f.op.substr(0, f.op.find_first_of(" :"));
   std::string ours = name;
   std::replace(ours.begin(), ours.end(), '_', '-');
-  const auto& names = costmodel::collective_names;
+  const auto& names = collective_names;
   const auto at = std::find(names.begin() + 1, names.end(), ours);
-  if (at == names.end())
-    throw NotPriced{fmt::format("{} is no collective of ours", costmodel::quote(f.op))};
+  if (at == names.end()) throw NotPriced{fmt::format("{} is no collective of ours", quote(f.op))};
   if (!bytes) throw NotPriced{"its message size is not known"};
   if (shape.optional("ranks") == nullptr) throw NotPriced{"its ranks are not known"};
   CollectiveRun run{};
@@ -270,8 +262,7 @@ void read_collective(MapReader& shape, const Figures& f, Measurement& m) {
   run.message = Bytes(*bytes);
   m.what = run;
   if (!f.time_us && f.bus_gb_s) {  // nccl-tests: what a device sends, by the time
-    m.time = costmodel::collective_bytes(run.kind, run.message, run.ranks) /
-             costmodel::BytesPerSecond(*f.bus_gb_s * 1e9);
+    m.time = collective_bytes(run.kind, run.message, run.ranks) / BytesPerSecond(*f.bus_gb_s * 1e9);
   } else {
     m.time = measured_time(f, 0);
   }
@@ -315,12 +306,10 @@ void read_memory_kernel(MapReader& shape, const Figures& f, Measurement& m) {
   if (!rms && !f.op.starts_with("layer_norm"))
     throw NotPriced{"of memory-bound kernels only norms and copies are priced"};
   if (!rows || !cols) throw NotPriced{"its shape is not known"};
-  const costmodel::Norm norm{
-      *rows, *cols, rms ? costmodel::Normalization::rmsnorm : costmodel::Normalization::layernorm};
+  const Norm norm{*rows, *cols, rms ? Normalization::rmsnorm : Normalization::layernorm};
   const bool backward = f.says(" bwd");
-  const auto work = costmodel::work_of(
-      norm, backward ? costmodel::Pass::input_gradient : costmodel::Pass::forward,
-      costmodel::storage_bytes(precision));
+  const auto work =
+      work_of(norm, backward ? Pass::input_gradient : Pass::forward, storage_bytes(precision));
   const auto from = std::min(f.op.find('('), f.op.size());
   m.what =
       MemoryKernel{fmt::format("norms {} {}", backward ? "backward" : "forward", f.op.substr(from)),
@@ -357,8 +346,7 @@ void read_quantisation(MapReader& shape, const Figures& f, Measurement& m) {
   if (f.says("Hadamard")) throw NotPriced{"Hadamard transforms are not priced"};
   if (!tensor) throw NotPriced{"its shape is not known"};
   const double copies = f.says("both") ? 2 : 1;
-  const double bytes = elements_of(*tensor) *
-                       (costmodel::operand_bytes(in) + copies * costmodel::operand_bytes(out));
+  const double bytes = elements_of(*tensor) * (operand_bytes(in) + copies * operand_bytes(out));
   m.what = MemoryKernel{fmt::format("casts to {}", to_string(out)), Bytes(bytes), 1};
   m.time = measured_time(f, 0);
 }

@@ -8,9 +8,7 @@
 
 namespace calibrate {
 
-using costmodel::ConfigError;
-using costmodel::MapReader;
-using costmodel::Value;
+using namespace costmodel;
 
 namespace {
 

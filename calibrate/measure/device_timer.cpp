@@ -8,7 +8,7 @@
 
 namespace calibrate {
 
-using costmodel::Seconds;
+using namespace costmodel;
 using runtime::Number;
 
 namespace {

@@ -9,7 +9,7 @@
 
 namespace calibrate {
 
-using costmodel::Seconds;
+using namespace costmodel;
 
 namespace {
 

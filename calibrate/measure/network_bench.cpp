@@ -13,8 +13,7 @@
 
 namespace calibrate {
 
-using costmodel::CollectiveKind;
-using costmodel::Seconds;
+using namespace costmodel;
 
 namespace {
 

@@ -5,12 +5,7 @@
 
 namespace calibrate {
 
-using costmodel::Node;
-using costmodel::OpList;
-using costmodel::Pass;
-using costmodel::TensorId;
-using costmodel::TensorInfo;
-using costmodel::TensorRole;
+using namespace costmodel;
 using runtime::Number;
 using runtime::Place;
 using runtime::Tensor;
@@ -19,8 +14,8 @@ using runtime::Vector;
 namespace {
 
 bool holds_ids(const Node& node) {
-  return std::holds_alternative<costmodel::Embedding>(node.op) ||
-         std::holds_alternative<costmodel::CrossEntropy>(node.op);
+  return std::holds_alternative<Embedding>(node.op) ||
+         std::holds_alternative<CrossEntropy>(node.op);
 }
 
 }  // namespace
@@ -135,7 +130,7 @@ void NodeBench::write_predecessor(Pass pass) {
 void NodeBench::run(Pass pass) {
   if (pass == Pass::weight_gradient) return device_.weight_gradient(call_);
   if (pass == Pass::input_gradient) return device_.input_gradient(call_);
-  if (!std::holds_alternative<costmodel::CrossEntropy>(node_.op)) return device_.forward(call_);
+  if (!std::holds_alternative<CrossEntropy>(node_.op)) return device_.forward(call_);
   device_.logits_maximum(call_);
   device_.logits_exponentials(call_);
   device_.logits_loss(call_);
@@ -144,17 +139,17 @@ void NodeBench::run(Pass pass) {
 OpList product_list(std::int64_t m, std::int64_t n, std::int64_t k, double element) {
   OpList list;
   list.tensors = {{"x", m, k, element}, {"y", m, n, element}};
-  list.nodes = {{costmodel::Site::other, costmodel::Linear{m, n, k, false, false}, {0}, 1, {0}}};
+  list.nodes = {{Site::other, Linear{m, n, k, false, false}, {0}, 1, {0}}};
   return list;
 }
 
-OpList attention_list(const costmodel::FlashAttention& op, double element) {
+OpList attention_list(const FlashAttention& op, double element) {
   const std::int64_t rows = op.sequences * op.s, wide = (op.heads + 2 * op.kv_heads) * op.head_dim;
   OpList list;
   list.tensors = {{"qkv", rows, wide, element},
                   {"out", rows, op.heads * op.head_dim, element},
                   {"log-sum-exp", rows, op.heads, 4, TensorRole::statistics}};
-  list.nodes = {{costmodel::Site::flash_attention, op, {0}, 1, {0, 2, 1}}};
+  list.nodes = {{Site::flash_attention, op, {0}, 1, {0, 2, 1}}};
   return list;
 }
 

@@ -11,10 +11,7 @@
 
 namespace calibrate {
 
-using costmodel::Linear;
-using costmodel::Op;
-using costmodel::Pass;
-using costmodel::Visitor;
+using namespace costmodel;
 using runtime::OpCall;
 using runtime::Tensor;
 
@@ -60,16 +57,16 @@ Sizes sizes_of(const Op& op) {
                         [](const Linear& o) -> Sizes {
                           return {{o.m * o.k}, o.m * o.n, {}, o.n * o.k, o.bias ? o.n : 0};
                         },
-                        [](const costmodel::FlashAttention& o) -> Sizes {
+                        [](const FlashAttention& o) -> Sizes {
                           const std::int64_t rows = o.sequences * o.s,
                                              out = rows * o.heads * o.head_dim;
                           const std::int64_t qkv = rows * (o.heads + 2 * o.kv_heads) * o.head_dim;
                           return {{qkv}, out, {qkv, o.sequences * o.heads * o.s, out}, 0, 0};
                         },
-                        [](const costmodel::AttentionScores& o) -> Sizes {
+                        [](const AttentionScores& o) -> Sizes {
                           return {{3 * o.batch * o.s * o.head_dim}, o.batch * o.s * o.s, {}, 0, 0};
                         },
-                        [](const costmodel::AttentionContext& o) -> Sizes {
+                        [](const AttentionContext& o) -> Sizes {
                           const std::int64_t out = o.batch * o.s * o.head_dim;
                           return {{o.batch * o.s * o.s, 3 * out}, out, {}, 0, 0};
                         },
@@ -91,11 +88,11 @@ runtime::Place place_of(const Op& op) {
     place.kv_heads = kv;
     place.head_dim = dim;
   };
-  if (const auto* flash = std::get_if<costmodel::FlashAttention>(&op))
+  if (const auto* flash = std::get_if<FlashAttention>(&op))
     heads(flash->sequences, flash->s, flash->heads, flash->kv_heads, flash->head_dim);
-  if (const auto* scores = std::get_if<costmodel::AttentionScores>(&op))
+  if (const auto* scores = std::get_if<AttentionScores>(&op))
     heads(1, scores->s, scores->batch, scores->batch, scores->head_dim);
-  if (const auto* context = std::get_if<costmodel::AttentionContext>(&op))
+  if (const auto* context = std::get_if<AttentionContext>(&op))
     heads(1, context->s, context->batch, context->batch, context->head_dim);
   return place;
 }
@@ -103,8 +100,7 @@ runtime::Place place_of(const Op& op) {
 // An operator with all its tensors.
 class Bench {
  public:
-  explicit Bench(const Op& op)
-      : node_{costmodel::Site::other, op, {}, -1, {}}, place_(place_of(op)) {
+  explicit Bench(const Op& op) : node_{Site::other, op, {}, -1, {}}, place_(place_of(op)) {
     const Sizes sizes = sizes_of(op);
     for (const auto size : sizes.inputs) {
       inputs_.push_back(random_floats(size));
@@ -151,7 +147,7 @@ class Bench {
   }
 
  private:
-  costmodel::Node node_;
+  Node node_;
   runtime::Place place_;
   runtime::CpuDevice device_;
   std::vector<AlignedFloats> inputs_, input_gradients_, saved_;
@@ -172,7 +168,7 @@ Timing time_bias(std::int64_t m, std::int64_t n, Pass pass, const StopRule& rule
   constexpr std::int64_t thin = 16;
   Timing with = time_op(Linear{m, n, thin, true, false}, pass, rule);
   const Timing without = time_op(Linear{m, n, thin, false, false}, pass, rule);
-  const costmodel::Seconds least_shown = with.median * 0.02;
+  const Seconds least_shown = with.median * 0.02;
   with.median = max(with.median - without.median, least_shown);
   with.least = max(with.least - without.least, least_shown);
   return with;

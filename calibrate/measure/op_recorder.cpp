@@ -2,7 +2,7 @@
 
 namespace calibrate {
 
-using costmodel::Pass;
+using namespace costmodel;
 using runtime::OpCall;
 
 void OpRecorder::begin() {
@@ -20,7 +20,7 @@ std::vector<OpRecorder::Entry> OpRecorder::entries() const {
 }
 
 void OpRecorder::note(const OpCall& call, Pass pass) {
-  const costmodel::Seconds now = clock_();
+  const Seconds now = clock_();
   const auto [at, fresh] = entries_.try_emplace({&call.node, pass});
   if (fresh) at->second = {std::string(call.node.name()), call.node.op, pass, {}, {}};
   at->second.times.push_back((now - mark_).value);

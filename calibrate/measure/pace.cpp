@@ -7,7 +7,7 @@
 
 namespace calibrate {
 
-using costmodel::Seconds;
+using namespace costmodel;
 
 namespace {
 

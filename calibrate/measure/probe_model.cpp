@@ -5,12 +5,14 @@
 
 namespace calibrate {
 
+using namespace costmodel;
+
 namespace {
 
-costmodel::ModelSpec spec_of(const SmallModel& m) {
-  costmodel::ModelSpec spec;
+ModelSpec spec_of(const SmallModel& m) {
+  ModelSpec spec;
   spec.name = spec.title = m.name();
-  spec.kind = m.llama ? costmodel::ModelKind::llama : costmodel::ModelKind::gpt;
+  spec.kind = m.llama ? ModelKind::llama : ModelKind::gpt;
   spec.layers = m.layers;
   spec.hidden = m.hidden;
   spec.heads = m.heads;
@@ -22,22 +24,21 @@ costmodel::ModelSpec spec_of(const SmallModel& m) {
   spec.dropout = m.llama ? 0 : m.dropout;
   if (!m.llama) return spec;
   spec.gated_mlp = true;
-  spec.activation = costmodel::ActivationFunction::silu;
+  spec.activation = ActivationFunction::silu;
   spec.tie_embeddings = false;
-  spec.positions = costmodel::Positions::rotary;
-  spec.normalization = costmodel::Normalization::rmsnorm;
+  spec.positions = Positions::rotary;
+  spec.normalization = Normalization::rmsnorm;
   spec.linear_bias = spec.qkv_bias = false;
   return spec;
 }
 
 // The same as configs/stacks/shardplan-cpu.yaml.
-costmodel::StackSpec own_stack(bool flash) {
-  costmodel::StackSpec stack;
+StackSpec own_stack(bool flash) {
+  StackSpec stack;
   stack.name = "shardplan-cpu";
-  stack.kernels.attention =
-      flash ? costmodel::AttentionKernel::flash : costmodel::AttentionKernel::unfused;
+  stack.kernels.attention = flash ? AttentionKernel::flash : AttentionKernel::unfused;
   stack.kernels.fused_bias_activation = false;
-  stack.kernels.loss = costmodel::LossKernel::flash;
+  stack.kernels.loss = LossKernel::flash;
   stack.memory.master_weights = false;
   stack.collectives.scatter_gather = false;
   stack.overlap.pp_overlap = true;
@@ -52,29 +53,28 @@ std::string SmallModel::name() const {
                      ffn, sequence, micro_batch);
 }
 
-costmodel::Evaluator evaluator_of(const SmallModel& model, const costmodel::DeviceSpec& device,
-                                  costmodel::Precision precision) {
-  costmodel::ClusterSpec cluster;
+Evaluator evaluator_of(const SmallModel& model, const DeviceSpec& device, Precision precision) {
+  ClusterSpec cluster;
   cluster.name = "this machine";
   cluster.device = device;
   cluster.devices = cluster.devices_per_node = 1;
-  costmodel::Tier tier;
+  Tier tier;
   tier.devices = 1;
-  tier.bandwidth = costmodel::BytesPerSecond(1e9);
+  tier.bandwidth = BytesPerSecond(1e9);
   cluster.tiers = {tier};
-  costmodel::TrainingSpec training;
+  TrainingSpec training;
   training.global_batch = model.micro_batch;
   training.sequence = model.sequence;
   training.precision = precision;
-  training.gradient_precision = costmodel::Precision::fp32;
+  training.gradient_precision = Precision::fp32;
   training.stack = own_stack(model.flash);
-  training.stack.memory.master_weights = precision != costmodel::Precision::fp32;
+  training.stack.memory.master_weights = precision != Precision::fp32;
   training.overlap = training.stack.overlap;
   return {spec_of(model), cluster, training};
 }
 
-costmodel::ParallelPlan plan_of(const SmallModel& model) {
-  costmodel::ParallelPlan plan;
+ParallelPlan plan_of(const SmallModel& model) {
+  ParallelPlan plan;
   plan.micro_batch = model.micro_batch;
   return plan;
 }

@@ -15,8 +15,7 @@
 
 namespace calibrate {
 
-using costmodel::ConfigError;
-using costmodel::Seconds;
+using namespace costmodel;
 
 namespace {
 
@@ -33,39 +32,37 @@ double number(const std::string& text, const std::string& line) {
   double value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (error != std::errc() || end != text.data() + text.size()) {
-    throw ConfigError({},
-                      fmt::format("{} is no number in the measurement {}", costmodel::quote(text),
-                                  costmodel::quote(line)),
-                      "remove the .part file");
+    throw ConfigError(
+        {}, fmt::format("{} is no number in the measurement {}", quote(text), quote(line)),
+        "remove the .part file");
   }
   return value;
 }
 
-costmodel::Pass pass_named(const std::string& name, const std::string& line) {
-  const auto& names = costmodel::pass_names;
+Pass pass_named(const std::string& name, const std::string& line) {
+  const auto& names = pass_names;
   const auto found = std::find(names.begin(), names.end(), name);
   if (found == names.end()) {
     throw ConfigError({},
-                      fmt::format("{} is no pass in the measurement {}", costmodel::quote(name),
-                                  costmodel::quote(line)),
+                      fmt::format("{} is no pass in the measurement {}", quote(name), quote(line)),
                       "remove the .part file");
   }
-  return static_cast<costmodel::Pass>(found - names.begin());
+  return static_cast<Pass>(found - names.begin());
 }
 
 }  // namespace
 
 std::string to_line(const Record& r) {
   return fmt::format("{}\t{}\t{}\t{}\t{:.17g}\t{:.9g}\t{:.9g}\t{}\t{:.4g}", r.task, r.op,
-                     costmodel::pass_names[static_cast<std::size_t>(r.pass)],
-                     fmt::join(r.point, ","), r.amount, r.time.least.value, r.time.median.value,
-                     r.time.repeats, r.time.relative_error);
+                     pass_names[static_cast<std::size_t>(r.pass)], fmt::join(r.point, ","),
+                     r.amount, r.time.least.value, r.time.median.value, r.time.repeats,
+                     r.time.relative_error);
 }
 
 Record read_line(const std::string& line) {
   const auto parts = split(line, '\t');
   if (parts.size() != fields) {
-    throw ConfigError({}, fmt::format("{} is no measurement", costmodel::quote(line)),
+    throw ConfigError({}, fmt::format("{} is no measurement", quote(line)),
                       "remove the .part file");
   }
   Record r;
@@ -87,8 +84,7 @@ PartFile::PartFile(std::string path, std::string header)
   if (std::filesystem::is_symlink(path_, status))
     throw ConfigError({path_, 0, 0}, "is a symbolic link", "remove it: measurements are kept here");
   if (!std::filesystem::exists(path_, status)) return;
-  std::istringstream file(
-      costmodel::read_file(path_, {.bytes = costmodel::measurement_limits.bytes, .own = true}));
+  std::istringstream file(read_file(path_, {.bytes = measurement_limits.bytes, .own = true}));
   std::string line;
   if (!std::getline(file, line) || line != header_) return;
   while (std::getline(file, line)) records_.push_back(read_line(line));
@@ -104,7 +100,7 @@ void PartFile::add(const std::vector<Record>& records) {
   records_.insert(records_.end(), records.begin(), records.end());
   std::string text = header_ + "\n";
   for (const Record& r : records_) text += to_line(r) + "\n";
-  costmodel::write_file(path_, text, costmodel::LinkedOutput::refused);
+  write_file(path_, text, LinkedOutput::refused);
 }
 
 void PartFile::remove() {

@@ -5,7 +5,7 @@
 
 namespace calibrate {
 
-using costmodel::Seconds;
+using namespace costmodel;
 
 bool settled(std::span<const double> times, std::size_t last, double apart) {
   if (times.size() < last) return false;

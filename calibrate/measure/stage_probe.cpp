@@ -14,6 +14,8 @@
 
 namespace calibrate {
 
+using namespace costmodel;
+
 namespace {
 
 // Micro-batches between two steps of the optimizer, which leaves the caches full of its states.
@@ -25,8 +27,8 @@ struct Samples {
 
 class Probe {
  public:
-  Probe(const costmodel::Evaluator& evaluator, const costmodel::ParallelPlan& plan,
-        runtime::Device& device, Clock clock, const Pace& pace)
+  Probe(const Evaluator& evaluator, const ParallelPlan& plan, runtime::Device& device, Clock clock,
+        const Pace& pace)
       : world_(1, {}),
         clock_(std::move(clock)),
         around_(pace),
@@ -57,9 +59,9 @@ class Probe {
   void timed(std::vector<double>& times, const Work& work) {
     around_.begin();
     recorder_.begin();
-    const costmodel::Seconds begin = clock_();
+    const Seconds begin = clock_();
     work();
-    const costmodel::Seconds time = clock_() - begin;
+    const Seconds time = clock_() - begin;
     times.push_back(time.value / around_.slowdown());
   }
 
@@ -73,12 +75,10 @@ class Probe {
 
 }  // namespace
 
-StageTimes time_stage(const costmodel::Evaluator& evaluator, const costmodel::ParallelPlan& plan,
-                      const StopRule& rule) {
+StageTimes time_stage(const Evaluator& evaluator, const ParallelPlan& plan, const StopRule& rule) {
   SHARDPLAN_CHECK(plan.devices() == 1);
   const auto faults = runtime::unsupported(evaluator.model(), evaluator.training(), plan);
-  if (!faults.empty())
-    throw costmodel::ConfigError({}, faults.front().reason, faults.front().remedy);
+  if (!faults.empty()) throw ConfigError({}, faults.front().reason, faults.front().remedy);
   runtime::CpuDevice device;
   Probe probe(evaluator, plan, device, thread_clock(), yardstick());
   for (int i = 0; i < rule.warm_up; ++i) probe.iterate();
@@ -98,7 +98,7 @@ PassTimes by_ops(const StageTimes& times) {
   PassTimes sum;
   for (const auto& entry : times.ops) {
     const double calls = static_cast<double>(entry.times.size()) / times.forward.repeats;
-    const bool forward = entry.pass == costmodel::Pass::forward;
+    const bool forward = entry.pass == Pass::forward;
     (forward ? sum.forward : sum.backward) += calls * entry.timing().median;
   }
   return sum;
@@ -120,11 +120,11 @@ Together one_together(const SmallModel& model, const StopRule& rule) {
   probe.iterate();
   probe.forget();
   device.slowdown(pace_reference());
-  const costmodel::Seconds measuring = device.measuring(), end = wall() + rule.longest;
+  const Seconds measuring = device.measuring(), end = wall() + rule.longest;
   while (probe.samples.forward.size() < 2 || wall() < end) probe.iterate();
   const double seconds = sum_of(probe.samples.forward) + sum_of(probe.samples.backward) -
                          (device.measuring() - measuring).value;
-  return {costmodel::Seconds(seconds / static_cast<double>(probe.samples.forward.size())),
+  return {Seconds(seconds / static_cast<double>(probe.samples.forward.size())),
           device.slowdown(pace_reference())};
 }
 

@@ -15,8 +15,7 @@
 
 namespace calibrate {
 
-using costmodel::scalar_value;
-using costmodel::Value;
+using namespace costmodel;
 
 namespace {
 
@@ -105,14 +104,14 @@ namespace {
 
 std::vector<Measurement> collectives_of(const std::vector<Record>& records) {
   std::vector<Measurement> all;
-  const auto& names = costmodel::collective_names;
+  const auto& names = collective_names;
   for (const Record& r : records) {
     const auto kind = std::find(names.begin(), names.end(), r.op);
     if (kind == names.end()) continue;
     Measurement m;
     m.id = m.title = r.task;
-    m.what = CollectiveRun{static_cast<costmodel::CollectiveKind>(kind - names.begin()),
-                           costmodel::Bytes(r.amount), static_cast<int>(r.point[1]), 1};
+    m.what = CollectiveRun{static_cast<CollectiveKind>(kind - names.begin()), Bytes(r.amount),
+                           static_cast<int>(r.point[1]), 1};
     m.time = r.time.least;
     all.push_back(m);
   }
@@ -123,7 +122,7 @@ double best_bus_rate(const std::vector<Measurement>& measurements) {
   double best = 1e6;
   for (const Measurement& m : measurements) {
     const auto& run = std::get<CollectiveRun>(m.what);
-    const auto sent = costmodel::collective_bytes(run.kind, run.message, run.ranks);
+    const auto sent = collective_bytes(run.kind, run.message, run.ranks);
     best = std::max(best, sent.value / m.time.value);
   }
   return best;
@@ -134,13 +133,13 @@ double best_bus_rate(const std::vector<Measurement>& measurements) {
 Value cluster_profile(const std::vector<Record>& records, const Machine& machine,
                       const Ranks& ranks, const std::string& command, const std::string& device) {
   const auto measurements = collectives_of(records);
-  costmodel::ClusterSpec base;
-  costmodel::Tier tier;
+  ClusterSpec base;
+  Tier tier;
   tier.name = ranks.are;
   base.devices = base.devices_per_node = tier.devices = std::max(2, ranks.count);
-  tier.bandwidth = costmodel::BytesPerSecond(best_bus_rate(measurements));
-  tier.latency = costmodel::Seconds(5e-6);
-  tier.fixed = costmodel::Seconds(1e-6);
+  tier.bandwidth = BytesPerSecond(best_bus_rate(measurements));
+  tier.latency = Seconds(5e-6);
+  tier.fixed = Seconds(1e-6);
   tier.efficiency = 0.8;
   base.tiers = base.known_tiers = {tier};
   std::vector<Unused> unused;

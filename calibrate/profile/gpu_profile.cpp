@@ -12,9 +12,7 @@
 
 namespace calibrate {
 
-using costmodel::Pass;
-using costmodel::scalar_value;
-using costmodel::Value;
+using namespace costmodel;
 
 namespace {
 
@@ -40,11 +38,10 @@ Value machine_of(const runtime::CudaReport& report, const std::string& date,
 }
 
 // The precisions in which products were measured, the calibration's own first.
-std::vector<costmodel::Precision> precisions_of(const std::vector<Record>& records,
-                                                costmodel::Precision own) {
-  std::vector<costmodel::Precision> all{own};
-  for (std::size_t i = 0; i < costmodel::precision_count; ++i) {
-    const auto other = static_cast<costmodel::Precision>(i);
+std::vector<Precision> precisions_of(const std::vector<Record>& records, Precision own) {
+  std::vector<Precision> all{own};
+  for (std::size_t i = 0; i < precision_count; ++i) {
+    const auto other = static_cast<Precision>(i);
     if (other != own && !records_in(records, other).empty()) all.push_back(other);
   }
   return all;
@@ -54,8 +51,7 @@ double peak_of(const std::vector<Record>& records) {
   return std::max(1.0, best_rate(records, "linear", Pass::forward));
 }
 
-Value peaks_of(const std::vector<Record>& records, costmodel::Precision own,
-               const std::string& by) {
+Value peaks_of(const std::vector<Record>& records, Precision own, const std::string& by) {
   Entries peaks;
   for (const auto precision : precisions_of(records, own)) {
     const double peak = peak_of(precision == own ? records : records_in(records, precision));
@@ -65,9 +61,8 @@ Value peaks_of(const std::vector<Record>& records, costmodel::Precision own,
                            "the casts of its operands");
 }
 
-Value operators_of(const std::vector<Record>& records, costmodel::Precision own,
-                   const std::string& by) {
-  std::vector<costmodel::RateTable> tables;
+Value operators_of(const std::vector<Record>& records, Precision own, const std::string& by) {
+  std::vector<RateTable> tables;
   for (const auto precision : precisions_of(records, own)) {
     for (auto& table :
          tables_of(precision == own ? records : records_in(records, precision), precision))
@@ -93,7 +88,7 @@ Value launch_of(const std::vector<Record>& records, const std::string& by) {
 
 }  // namespace
 
-Value gpu_profile(const std::vector<Record>& records, costmodel::Precision precision,
+Value gpu_profile(const std::vector<Record>& records, Precision precision,
                   const runtime::CudaReport& report, const std::string& date,
                   const std::string& command,
                   const std::vector<std::pair<std::string, std::string>>& state) {

@@ -12,9 +12,7 @@
 
 namespace calibrate {
 
-using costmodel::MeasuredOp;
-using costmodel::Pass;
-using costmodel::RateTable;
+using namespace costmodel;
 
 namespace {
 
@@ -117,7 +115,7 @@ void bring_into_a_layer(const std::vector<Record>& records, RateTable& table) {
   for (const Record& r : records) {
     if (r.op != name || r.pass != table.pass) continue;
     const double rate = r.amount / r.time.median.value;
-    all.push_back({octaves(r.point), rate / costmodel::rate_at(table, r.point)});
+    all.push_back({octaves(r.point), rate / rate_at(table, r.point)});
   }
   if (all.empty()) return;
   std::sort(all.begin(), all.end(), [](const auto& a, const auto& b) { return a.ratio < b.ratio; });
@@ -132,13 +130,13 @@ void bring_into_a_layer(const std::vector<Record>& records, RateTable& table) {
 
 std::string in_a_layer(std::string_view op) { return std::string(op) + " in a layer"; }
 
-std::string in_precision(std::string_view op, costmodel::Precision precision) {
+std::string in_precision(std::string_view op, Precision precision) {
   return std::string(op) + " in " + std::string(to_string(precision));
 }
 
-std::vector<Record> records_in(const std::vector<Record>& records, costmodel::Precision precision) {
+std::vector<Record> records_in(const std::vector<Record>& records, Precision precision) {
   std::vector<Record> chosen;
-  for (const std::string_view name : costmodel::measured_names()) {
+  for (const std::string_view name : measured_names()) {
     for (const Record& r : records) {
       if (r.op != in_precision(name, precision)) continue;
       chosen.push_back(r);
@@ -148,10 +146,9 @@ std::vector<Record> records_in(const std::vector<Record>& records, costmodel::Pr
   return chosen;
 }
 
-std::vector<RateTable> tables_of(const std::vector<Record>& records,
-                                 costmodel::Precision precision) {
+std::vector<RateTable> tables_of(const std::vector<Record>& records, Precision precision) {
   std::map<std::pair<std::string, Pass>, Rates> measured;
-  const auto names = costmodel::measured_names();
+  const auto names = measured_names();
   for (const Record& r : records) {
     if (std::ranges::count(names, r.op) == 0) continue;
     measured[{r.op, r.pass}][r.point].push_back(r.amount / r.time.median.value);
@@ -162,8 +159,8 @@ std::vector<RateTable> tables_of(const std::vector<Record>& records,
     table.op = static_cast<MeasuredOp>(std::ranges::find(names, key.first) - names.begin());
     table.pass = key.second;
     // The optimizer's parameters are fp32 in every precision.
-    table.precision = table.op == MeasuredOp::optimizer ? costmodel::Precision::fp32 : precision;
-    const bool curve = costmodel::keys_of(table.op).axes.size() == 1;
+    table.precision = table.op == MeasuredOp::optimizer ? Precision::fp32 : precision;
+    const bool curve = keys_of(table.op).axes.size() == 1;
     (curve ? fill_curve : fill_grid)(rates, table);
     if (table.rates.empty()) continue;
     if (!curve) bring_into_a_layer(records, table);
@@ -172,9 +169,9 @@ std::vector<RateTable> tables_of(const std::vector<Record>& records,
   return tables;
 }
 
-std::vector<costmodel::CollectiveTable> collective_tables_of(const std::vector<Record>& records) {
+std::vector<CollectiveTable> collective_tables_of(const std::vector<Record>& records) {
   std::map<std::pair<std::size_t, int>, Rates> measured;
-  const auto& names = costmodel::collective_names;
+  const auto& names = collective_names;
   for (const Record& r : records) {
     const auto kind = std::find(names.begin(), names.end(), r.op);
     if (kind == names.end()) continue;
@@ -182,10 +179,9 @@ std::vector<costmodel::CollectiveTable> collective_tables_of(const std::vector<R
                         static_cast<int>(r.point.at(1)));
     measured[key][{r.point.front()}].push_back(r.amount / r.time.median.value);
   }
-  std::vector<costmodel::CollectiveTable> tables;
+  std::vector<CollectiveTable> tables;
   for (const auto& [key, rates] : measured) {
-    costmodel::CollectiveTable table{
-        static_cast<costmodel::CollectiveKind>(key.first), key.second, {}};
+    CollectiveTable table{static_cast<CollectiveKind>(key.first), key.second, {}};
     fill_curve(rates, table.curve);
     tables.push_back(std::move(table));
   }

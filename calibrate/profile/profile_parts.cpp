@@ -6,8 +6,7 @@
 
 namespace calibrate {
 
-using costmodel::scalar_value;
-using costmodel::Value;
+using namespace costmodel;
 
 Value quoted(const std::string& text) {
   Value value = scalar_value(text);
@@ -26,7 +25,7 @@ Value group(const Entries& entries, const std::string& source) {
   return map;
 }
 
-double best_rate(const std::vector<Record>& records, const std::string& op, costmodel::Pass pass) {
+double best_rate(const std::vector<Record>& records, const std::string& op, Pass pass) {
   double best = 0;
   for (const Record& r : records)
     if (r.op == op && r.pass == pass) best = std::max(best, r.amount / r.time.median.value);
@@ -55,13 +54,13 @@ double share_of(double rate, double peak) {
 
 void set_formulas(Value& map, const std::vector<Record>& records, double peak, double bytes_per_s,
                   const std::string& by) {
-  const auto attention = [&](costmodel::Pass pass) {
+  const auto attention = [&](Pass pass) {
     return figure(share_of(best_rate(records, "flash attention", pass), peak));
   };
   map.set("gemm", group({{"efficiency", scalar_value("1")}, {"half_k", scalar_value("16")}},
                         "the peak is a product's rate; half_k assumed; `operators` comes first"));
-  map.set("attention", group({{"forward_efficiency", attention(costmodel::Pass::forward)},
-                              {"backward_efficiency", attention(costmodel::Pass::input_gradient)}},
+  map.set("attention", group({{"forward_efficiency", attention(Pass::forward)},
+                              {"backward_efficiency", attention(Pass::input_gradient)}},
                              by + ": the fastest attention; `operators` comes first"));
   map.set(
       "memory_efficiency",

@@ -4,9 +4,8 @@
 #include <limits>
 #include <vector>
 
+#include "costmodel/schedule/building_block.hpp"
 #include "costmodel/schedule/dualpipe.hpp"
-#include "costmodel/schedule/v_half.hpp"
-#include "costmodel/schedule/v_min.hpp"
 
 namespace costmodel {
 

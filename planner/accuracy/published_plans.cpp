@@ -12,7 +12,7 @@
 #include "costmodel/base/parallel_for.hpp"
 #include "costmodel/base/unit_text.hpp"
 #include "costmodel/config/yaml.hpp"
-#include "costmodel/estimate/evaluator.hpp"
+#include "costmodel/estimate/plan_estimate.hpp"
 #include "costmodel/machine/cluster_groups.hpp"
 #include "costmodel/model/parameter_count.hpp"
 #include "planner/search/settled_plan.hpp"
@@ -80,7 +80,7 @@ void price_run(Scenario& s, ExpertRun& run) {
   take_defaults(s);
   const auto settled = settled_run(s);
   if (settled) {
-    run.own = costmodel::Evaluator(s.model, s.cluster, s.training).estimate(settled->plan);
+    run.own = estimate_of(s.model, s.cluster, s.training, settled->plan);
   } else {
     run.error = no_valid_choice;
   }

@@ -19,7 +19,7 @@
 namespace planner {
 
 namespace fs = std::filesystem;
-using costmodel::ConfigError;
+using namespace costmodel;
 
 namespace {
 
@@ -53,7 +53,7 @@ std::vector<std::string> files_like(const std::string& pattern) {
   return files;
 }
 
-std::vector<std::string> files_of(const std::string& operand, const costmodel::ConfigPath& path) {
+std::vector<std::string> files_of(const std::string& operand, const ConfigPath& path) {
   std::vector<std::string> files;
   std::error_code status;
   if (fs::is_directory(operand, status)) {
@@ -61,7 +61,7 @@ std::vector<std::string> files_of(const std::string& operand, const costmodel::C
   } else if (!fs::exists(operand, status) && operand.find_first_of("*?[") != std::string::npos) {
     files = files_like(operand);
   } else {
-    return {costmodel::operand_file(operand, path)};
+    return {operand_file(operand, path)};
   }
   if (files.empty()) {
     throw ConfigError(
@@ -75,8 +75,8 @@ std::vector<std::string> files_of(const std::string& operand, const costmodel::C
 // is told by the command.
 std::optional<std::string> own_command(const std::string& file) {
   try {
-    const costmodel::Value root = costmodel::load_yaml(file);
-    const costmodel::Value* own = root.find("command");
+    const Value root = load_yaml(file);
+    const Value* own = root.find("command");
     return own == nullptr ? std::nullopt : std::optional(own->text);
   } catch (const ConfigError&) {
     return {};
@@ -86,8 +86,7 @@ std::optional<std::string> own_command(const std::string& file) {
 std::string fault_of(const std::vector<std::string>& words) {
   if (words.empty() || std::ranges::find(commands, words.front()) == commands.end()) {
     return fmt::format("{}: not a command of a batch; allowed: {}",
-                       costmodel::quote(words.empty() ? "" : words.front()),
-                       fmt::join(commands, ", "));
+                       quote(words.empty() ? "" : words.front()), fmt::join(commands, ", "));
   }
   for (const auto& word : words) {
     const std::string flag = word.substr(0, word.find('='));
@@ -117,10 +116,10 @@ void name_apart(std::vector<BatchJob>& jobs) {
       if (same.size() == 1) continue;
       apart = false;
       if (folders == deepest) {
-        throw ConfigError({same.back()->file, 0, 0},
-                          fmt::format("has a report of the name of that of {}",
-                                      costmodel::quote(same.front()->file)),
-                          "rename one of them");
+        throw ConfigError(
+            {same.back()->file, 0, 0},
+            fmt::format("has a report of the name of that of {}", quote(same.front()->file)),
+            "rename one of them");
       }
       for (BatchJob* job : same) job->name = name_of(job->file, folders + 1);
     }
@@ -131,7 +130,7 @@ void name_apart(std::vector<BatchJob>& jobs) {
 }  // namespace
 
 std::vector<BatchJob> batch_jobs(const std::vector<std::string>& operands, const std::string& usual,
-                                 const costmodel::ConfigPath& path) {
+                                 const ConfigPath& path) {
   std::vector<BatchJob> jobs;
   std::set<std::string> seen;
   for (const auto& operand : operands) {
@@ -139,7 +138,7 @@ std::vector<BatchJob> batch_jobs(const std::vector<std::string>& operands, const
       const std::string file = fs::absolute(found).lexically_normal().string();
       if (!seen.insert(file).second) continue;
       const std::string command = own_command(file).value_or(usual);
-      BatchJob job{name_of(file, 0), file, costmodel::split_words(command), {}};
+      BatchJob job{name_of(file, 0), file, split_words(command), {}};
       if (std::ranges::find(reserved, job.name) != reserved.end()) job.name = name_of(file, 1);
       job.fault = fault_of(job.words);
       jobs.push_back(std::move(job));

@@ -16,16 +16,16 @@
 
 namespace planner {
 
-using costmodel::FileDescriptor;
+using namespace costmodel;
 
 namespace {
 
 constexpr std::size_t most_errors = std::size_t{64} << 10;
 
 [[noreturn]] void cannot_start(int fault) {
-  throw costmodel::ConfigError(
-      {}, std::string("shardplan: no process can be started: ") + std::strerror(fault),
-      "ask for fewer --jobs");
+  throw ConfigError({},
+                    std::string("shardplan: no process can be started: ") + std::strerror(fault),
+                    "ask for fewer --jobs");
 }
 
 // Between fork and exec of a process with threads: system calls alone.

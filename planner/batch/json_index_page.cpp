@@ -12,7 +12,6 @@
 #include "costmodel/base/error.hpp"
 #include "costmodel/base/escape.hpp"
 #include "planner/page/json_figure.hpp"
-#include "planner/page/json_key.hpp"
 #include "planner/page/json_rest.hpp"
 #include "planner/page/json_shown.hpp"
 #include "planner/page/page_style.hpp"
@@ -22,7 +21,7 @@ namespace planner {
 
 namespace {
 
-using costmodel::html_text;
+using namespace costmodel;
 
 // A file's name as an address, whatever is in it.
 std::string address(const std::string& name) {

@@ -28,6 +28,8 @@
 
 namespace planner {
 
+using namespace costmodel;
+
 namespace fs = std::filesystem;
 
 namespace {
@@ -48,8 +50,8 @@ void make_folder(const std::string& folder) {
   std::error_code status;
   fs::create_directories(folder, status);
   if (!fs::is_directory(folder)) {
-    throw costmodel::ConfigError({folder, 0, 0}, "is not a folder and cannot be made one",
-                                 "choose another --out");
+    throw ConfigError({folder, 0, 0}, "is not a folder and cannot be made one",
+                      "choose another --out");
   }
 }
 
@@ -57,7 +59,7 @@ void make_folder(const std::string& folder) {
 std::string messages_apart(Table& table) {
   std::string lines;
   for (auto& row : table.rows) {
-    if (!row.back().empty()) lines += costmodel::printable(row.front() + ": " + row.back()) + "\n";
+    if (!row.back().empty()) lines += printable(row.front() + ": " + row.back()) + "\n";
     row.pop_back();
   }
   table.columns.pop_back();
@@ -110,7 +112,7 @@ class Batch {
         "the index is {}",
         jobs_.size(), done_.load(), unchanged_.load(), failed_.load(),
         interruption_.came() ? "; " + interruption_.text() + ": the same command goes on" : "",
-        costmodel::shell_word(folder_ + "/index.html")));
+        shell_word(folder_ + "/index.html")));
     if (interruption_.came()) interruption_.tell("batch: " + interruption_.text(), result);
     return result;
   }
@@ -190,14 +192,12 @@ class Batch {
                        .status = end.status,
                        .report = file_fingerprint(report),
                        .row = {}};
-    std::istringstream files(
-        costmodel::read_file(list, {.bytes = std::size_t{16} << 20, .own = true}));
+    std::istringstream files(read_file(list, {.bytes = std::size_t{16} << 20, .own = true}));
     for (std::string file; std::getline(files, file);) entry.inputs[file] = file_fingerprint(file);
     fs::remove(list);
     const bool none = end.status == no_answer;
-    entry.row =
-        index_row(job.name, command_of(job), none ? JobState::no_plan : JobState::done,
-                  costmodel::read_file(report, {.bytes = std::size_t{1} << 30, .own = true}), "");
+    entry.row = index_row(job.name, command_of(job), none ? JobState::no_plan : JobState::done,
+                          read_file(report, {.bytes = std::size_t{1} << 30, .own = true}), "");
     journal_.add(entry, watch.seconds());
     rows_[i] = entry.row;
     ++done_;
@@ -208,7 +208,7 @@ class Batch {
     std::string text = end.errors;
     while (!text.empty() && text.back() == '\n') text.pop_back();
     if (text.empty()) text = fmt::format("ended with status {}", end.status);
-    return costmodel::message_text(text);
+    return message_text(text);
   }
 
   void fail(std::size_t i, const std::string& message) {
@@ -217,9 +217,9 @@ class Batch {
   }
 
   void write_index() const {
-    costmodel::write_file(folder_ + "/index.json", index_json(rows_));
-    costmodel::write_file(folder_ + "/index.csv", to_csv(index_table(rows_, false)));
-    costmodel::write_file(folder_ + "/index.html", index_page(index_json(rows_)));
+    write_file(folder_ + "/index.json", index_json(rows_));
+    write_file(folder_ + "/index.csv", to_csv(index_table(rows_, false)));
+    write_file(folder_ + "/index.html", index_page(index_json(rows_)));
   }
 
   void tell() {
@@ -228,11 +228,10 @@ class Batch {
     const int ended = done_ + failed_ + unchanged_;
     const int left = static_cast<int>(jobs_.size()) - ended;
     const double each = done_ > 0 ? watch_.seconds() / done_ : 0;
-    fmt::print(stderr, "\r\x1b[K{} of {}{}{}", ended, jobs_.size(),
-               failed_ > 0 ? fmt::format(", {} failed", failed_.load()) : "",
-               done_ > 0 && left > 0
-                   ? ", about " + format_seconds(costmodel::Seconds(each * left)) + " left"
-                   : "");
+    fmt::print(
+        stderr, "\r\x1b[K{} of {}{}{}", ended, jobs_.size(),
+        failed_ > 0 ? fmt::format(", {} failed", failed_.load()) : "",
+        done_ > 0 && left > 0 ? ", about " + format_seconds(Seconds(each * left)) + " left" : "");
   }
 
   const Options& options_;
@@ -249,7 +248,7 @@ class Batch {
   std::exception_ptr fault_;
   std::mutex mutex_;
   Stopwatch watch_;
-  bool told_ = !options_.quiet && costmodel::overwrites_lines(STDERR_FILENO);
+  bool told_ = !options_.quiet && overwrites_lines(STDERR_FILENO);
 };
 
 }  // namespace

@@ -10,13 +10,11 @@
 #include "costmodel/base/unit_text.hpp"
 #include "costmodel/plan/mesh.hpp"
 #include "planner/report/collective_report.hpp"
-#include "planner/report/json_collective.hpp"
+#include "planner/report/json_report.hpp"
 
 namespace planner {
 
-using costmodel::Bytes;
-using costmodel::CollectiveKind;
-using costmodel::ConfigError;
+using namespace costmodel;
 
 namespace {
 
@@ -26,23 +24,23 @@ std::vector<CollectiveKind> kinds_of(const std::string& name) {
   if (name == "all") return {primitives.begin(), primitives.end()};
   std::vector<std::string> known{"all"};
   for (const CollectiveKind kind : primitives) {
-    known.emplace_back(costmodel::collective_names[static_cast<std::size_t>(kind)]);
+    known.emplace_back(collective_names[static_cast<std::size_t>(kind)]);
     if (known.back() == name) return {kind};
   }
-  throw ConfigError({}, fmt::format("shardplan: there is no primitive {}", costmodel::quote(name)),
+  throw ConfigError({}, fmt::format("shardplan: there is no primitive {}", quote(name)),
                     costmodel::known_names(name, known));
 }
 
 [[noreturn]] void wrong_bytes(const std::string& text, const std::string& wrong,
                               const std::string& remedy) {
-  throw ConfigError(costmodel::mark_of_argument("--bytes", text), wrong, remedy);
+  throw ConfigError(mark_of_argument("--bytes", text), wrong, remedy);
 }
 
 double size_of(const std::string& word, const std::string& text) {
-  const auto parsed = costmodel::parse_quantity(word, costmodel::Dimension::size);
+  const auto parsed = parse_quantity(word, Dimension::size);
   constexpr double most = 1e15;
   if (!parsed.value || !(*parsed.value >= 1 && *parsed.value <= most)) {
-    wrong_bytes(text, fmt::format("{} is not a size in bytes", costmodel::quote(word)),
+    wrong_bytes(text, fmt::format("{} is not a size in bytes", quote(word)),
                 "example: --bytes 1GiB, from 1 B to 1 PB; or --bytes 8:8GiB:2");
   }
   return *parsed.value;
@@ -55,18 +53,17 @@ std::int64_t count_of(const char* flag, const std::string& text, std::int64_t le
   const std::int64_t n = digits && text.size() <= 7 ? std::stoll(text) : 0;
   constexpr std::int64_t most = 1'000'000;
   if (n < least || n > most) {
-    throw ConfigError(costmodel::mark_of_argument(flag, text), "is not a number of ranks",
-                      fmt::format("allowed: {} to {}", least, costmodel::format_integer(most)));
+    throw ConfigError(mark_of_argument(flag, text), "is not a number of ranks",
+                      fmt::format("allowed: {} to {}", least, format_integer(most)));
   }
   return n;
 }
 
 // The last rank of the group has to be on the cluster.
-CollectiveGroup group_of(const Session& session, const costmodel::ClusterSpec& cluster,
-                         std::int64_t stride) {
+CollectiveGroup group_of(const Session& session, const ClusterSpec& cluster, std::int64_t stride) {
   const std::int64_t ranks =
       count_of("--ranks", session.options.ranks, 2, cluster.devices / stride);
-  return {cluster, costmodel::layout_of(static_cast<int>(ranks), stride, cluster)};
+  return {cluster, layout_of(static_cast<int>(ranks), stride, cluster)};
 }
 
 std::string many_text(const Session& session, const std::vector<CollectivePrice>& prices,
@@ -120,9 +117,9 @@ std::vector<Bytes> message_sizes(const std::string& text) {
   if (words.size() != 3)
     wrong_bytes(text, "is neither SIZE nor FROM:TO:FACTOR", "example: --bytes 8:8GiB:2");
   const double first = size_of(words[0], text), last = size_of(words[1], text);
-  const auto factor = costmodel::parse_quantity(words[2], costmodel::Dimension::count);
+  const auto factor = parse_quantity(words[2], Dimension::count);
   if (!factor.value || !(*factor.value >= 1.01)) {
-    wrong_bytes(text, fmt::format("{} is not a factor", costmodel::quote(words[2])),
+    wrong_bytes(text, fmt::format("{} is not a factor", quote(words[2])),
                 "allowed: 1.01 and more, as 2");
   }
   if (last < first) wrong_bytes(text, "ends before it begins", "write the smaller size first");
@@ -138,9 +135,8 @@ CommandResult collective_command(const Session& session) {
   const std::int64_t stride = count_of("--stride", options.stride, 1, 1);
   const std::int64_t asked = count_of("--ranks", options.ranks, 2, 0) * stride;
   const auto sizes = message_sizes(options.table ? usual_sizes : options.bytes);
-  const costmodel::ClusterSpec as_written = cluster_named(session, options.cluster, 0);
-  const costmodel::ClusterSpec cluster =
-      asked > as_written.devices ? resized(as_written, asked) : as_written;
+  const ClusterSpec as_written = cluster_named(session, options.cluster, 0);
+  const ClusterSpec cluster = asked > as_written.devices ? resized(as_written, asked) : as_written;
   const CollectiveGroup group = group_of(session, cluster, stride);
   if (group.layout.size < 2) {
     throw ConfigError({}, "shardplan: fewer than two ranks have nothing to exchange",
@@ -151,9 +147,9 @@ CommandResult collective_command(const Session& session) {
     for (const CollectiveKind kind : kinds) prices.push_back(priced(kind, size, group));
   CommandResult result{0, text_of(session, prices, group), {}};
   if (asked > as_written.devices) {
-    result.warnings.push_back(fmt::format(
-        "{} has {} devices: its last tier is taken to join {}", options.cluster,
-        costmodel::format_integer(as_written.devices), costmodel::format_integer(asked)));
+    result.warnings.push_back(fmt::format("{} has {} devices: its last tier is taken to join {}",
+                                          options.cluster, format_integer(as_written.devices),
+                                          format_integer(asked)));
   }
   return result;
 }

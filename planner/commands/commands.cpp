@@ -12,8 +12,6 @@
 #include "planner/commands/collective_command.hpp"
 #include "planner/commands/compare_command.hpp"
 #include "planner/commands/evaluate_command.hpp"
-#include "planner/commands/explain_command.hpp"
-#include "planner/commands/explain_job_command.hpp"
 #include "planner/commands/export_command.hpp"
 #include "planner/commands/from_log_command.hpp"
 #include "planner/commands/groups_command.hpp"
@@ -25,17 +23,18 @@
 #include "planner/commands/scenario_words.hpp"
 #include "planner/commands/simulate_command.hpp"
 #include "planner/commands/sweep.hpp"
-#include "planner/commands/sweep_serving.hpp"
 #include "planner/commands/validate_command.hpp"
 
 namespace planner {
+
+using namespace costmodel;
 
 namespace {
 
 using Perform = CommandResult (*)(const Session& session);
 
 struct CommandRow {
-  costmodel::Command command;
+  Command command;
   Perform perform;                    // of a scenario of training, or of none
   Perform perform_serving = nullptr;  // of a scenario of serving; none: `perform` refuses it
   bool own_program = false;           // unless fits_from_logs()
@@ -280,10 +279,9 @@ const std::vector<CommandRow> command_rows{
      version_command}};
 
 // With what the words of a scenario set, and standard input where an operand is a dash.
-Options with_words(Options options, const costmodel::ConfigPath& path) {
+Options with_words(Options options, const ConfigPath& path) {
   std::ranges::replace(options.operands, std::string("-"), std::string("/dev/stdin"));
-  if (!costmodel::admits(scenario_commands, options.command) || options.command == "init")
-    return options;
+  if (!admits(scenario_commands, options.command) || options.command == "init") return options;
   const std::string cluster = options.cluster;
   if (options.operands.empty()) options.cluster.clear();  // of groups' sizes
   const auto words = word_assignments(options, path);
@@ -303,17 +301,16 @@ const CommandRow& row_of(std::string_view command) {
 // The one place that tells a scenario of serving from one of training.
 Perform performer(const CommandRow& row, const Session& session) {
   if (row.perform_serving == nullptr || session.options.operands.empty()) return row.perform;
-  const costmodel::Value scenario =
-      costmodel::serving_tree(file_of(session), session.path, session.options.assignments);
-  const bool serves = costmodel::workload_kind(scenario) == costmodel::WorkloadKind::inference;
+  const Value scenario = serving_tree(file_of(session), session.path, session.options.assignments);
+  const bool serves = workload_kind(scenario) == WorkloadKind::inference;
   return serves ? row.perform_serving : row.perform;
 }
 
 }  // namespace
 
-const costmodel::Program& shardplan() {
-  static const costmodel::Program all = [] {
-    costmodel::Program made{
+const Program& shardplan() {
+  static const Program all = [] {
+    Program made{
         .name = "shardplan",
         .summary =
             "How to train a transformer on many accelerators: time, memory and traffic of a "
@@ -345,20 +342,18 @@ bool fits_from_logs(int count, const char* const* arguments) {
 CommandResult run_command(const Options& options, const Style& style) {
   const CommandRow& row = row_of(options.command);
   if (row.own_program && options.from_log.empty()) {
-    throw costmodel::ConfigError(
-        {}, fmt::format("shardplan: flags stand before '{}'", options.command),
-        fmt::format("write shardplan {} first, then its flags", options.command));
+    throw ConfigError({}, fmt::format("shardplan: flags stand before '{}'", options.command),
+                      fmt::format("write shardplan {} first, then its flags", options.command));
   }
   const Markup markup = options.format == Format::md ? Markup::markdown : Markup::text;
-  const costmodel::ConfigPath path = costmodel::config_path(options.config_path);
+  const ConfigPath path = costmodel::config_path(options.config_path);
   const Options complete = with_words(options, path);
   const Session session{complete, {markup, style}, path};
   CommandResult result = performer(row, session)(session);
-  if (!options.page.empty() && !result.page.empty())
-    costmodel::write_file(options.page, result.page);
+  if (!options.page.empty() && !result.page.empty()) write_file(options.page, result.page);
   if (options.format == Format::html && !result.page.empty()) result.text = result.page;
   if (options.format == Format::text && !row.verbatim)
-    result.text = costmodel::wrapped(result.text, style.width);
+    result.text = wrapped(result.text, style.width);
   return result;
 }
 

@@ -8,25 +8,20 @@
 
 #include "costmodel/base/error.hpp"
 #include "costmodel/config/override.hpp"
-#include "costmodel/estimate/evaluator.hpp"
+#include "costmodel/estimate/plan_estimate.hpp"
 #include "costmodel/plan/plan_keys.hpp"
 #include "costmodel/serving/serving_reader.hpp"
-#include "planner/commands/plan_warnings.hpp"
 #include "planner/commands/scenario_words.hpp"
-#include "planner/commands/serving_session.hpp"
+#include "planner/commands/session.hpp"
 #include "planner/page/json_page.hpp"
 #include "planner/report/comparison.hpp"
-#include "planner/report/json_comparison.hpp"
 #include "planner/report/json_report.hpp"
 #include "planner/report/serving_comparison.hpp"
-#include "planner/search/settled_serving.hpp"
+#include "planner/search/settled_plan.hpp"
 
 namespace planner {
 
-using costmodel::ConfigError;
-using costmodel::mark_of_argument;
-using costmodel::Scenario;
-using costmodel::WorkloadKind;
+using namespace costmodel;
 
 std::vector<std::string> assignments_of(const std::string& with) {
   std::vector<std::string> assignments;
@@ -65,8 +60,8 @@ std::vector<Asked> columns_of(const Options& options) {
   return columns;
 }
 
-costmodel::Value tree_of(const Session& session, const Asked& column) {
-  costmodel::Value root =
+Value tree_of(const Session& session, const Asked& column) {
+  Value root =
       loaded(session.path, scenario_operand(column.operand, session.options, session.path));
   for (const auto& assignment : session.options.assignments)
     assign_path(root, assignment, mark_of_argument("--set", assignment));
@@ -79,14 +74,14 @@ namespace {
 
 Compared compared(const Session& session, const Asked& column, std::vector<std::string>& notes) {
   const std::string file = scenario_operand(column.operand, session.options, session.path);
-  costmodel::Value root = tree_of(session, column);
-  Scenario s = costmodel::read_scenario(root, file, session.path);
+  Value root = tree_of(session, column);
+  Scenario s = read_scenario(root, file, session.path);
   const auto settled = settled_plan(s, threads_of(session.options));
   if (!settled) {
     throw ConfigError({file, 0, 0}, fmt::format("{}: {}", column.name, no_valid_choice),
                       "shardplan plan says what stands in the way");
   }
-  auto estimate = evaluator_of(s).estimate(settled->plan);
+  auto estimate = estimate_of(s.model, s.cluster, s.training, settled->plan);
   for (const auto& note : settled->notes) notes.push_back(column.name + ": " + note);
   root.set("plan", to_value(estimate.plan));
   root.erase("assumed");
@@ -95,20 +90,20 @@ Compared compared(const Session& session, const Asked& column, std::vector<std::
 
 ServedColumn served_column(const Session& session, const Asked& asked) {
   const std::string file = scenario_operand(asked.operand, session.options, session.path);
-  costmodel::Value root = tree_of(session, asked);
-  const costmodel::ServingScenario written =
-      costmodel::read_serving(root, std::filesystem::path(file).stem().string(), session.path);
+  Value root = tree_of(session, asked);
+  const ServingScenario written =
+      read_serving(root, std::filesystem::path(file).stem().string(), session.path);
   const auto s = settled_serving(written);
   if (!s) {
     throw ConfigError({file, 0, 0}, fmt::format("{}: {}", asked.name, no_serving_plan),
                       "shardplan plan says what stands in the way");
   }
-  costmodel::ServingEstimate e = planned_estimate(*s);
+  ServingEstimate e = planned_estimate(*s);
   if (!s->plan.disaggregation) {
-    costmodel::Value plan;
+    Value plan;
     for (const auto& [key, size] : {std::pair{"tp", e.sizes.tp}, std::pair{"pp", e.sizes.pp},
                                     std::pair{"ep", e.sizes.ep}, std::pair{"dp", e.sizes.dp}})
-      plan.set(key, costmodel::scalar_value(std::to_string(size)));
+      plan.set(key, scalar_value(std::to_string(size)));
     root.set("plan", plan);
   }
   return {asked.name, std::move(root), *s, std::move(e)};
@@ -118,7 +113,7 @@ ServedColumn served_column(const Session& session, const Asked& asked) {
 void require_one_workload(const Session& session, WorkloadKind workload) {
   const bool serving = workload == WorkloadKind::inference;
   for (const Asked& column : columns_of(session.options)) {
-    if (costmodel::workload_kind(tree_of(session, column)) == workload) continue;
+    if (workload_kind(tree_of(session, column)) == workload) continue;
     throw ConfigError({},
                       fmt::format("shardplan: compare has {}, which is {}, beside {} of {}",
                                   session.options.operands.front(), serving ? "served" : "trained",

@@ -1,27 +1,34 @@
 #include "planner/commands/evaluate_command.hpp"
 
+#include <utility>
+
 #include "costmodel/estimate/evaluator.hpp"
+#include "costmodel/estimate/plan_estimate.hpp"
 #include "costmodel/serving/engine.hpp"
+#include "planner/commands/interruption.hpp"
 #include "planner/commands/plan_extras.hpp"
-#include "planner/commands/plan_warnings.hpp"
-#include "planner/commands/serving_session.hpp"
+#include "planner/commands/session.hpp"
 #include "planner/diagnosis/expert_remedy.hpp"
+#include "planner/diagnosis/job_diagnosis.hpp"
+#include "planner/page/json_page.hpp"
 #include "planner/page/serving_page.hpp"
+#include "planner/report/explain.hpp"
+#include "planner/report/job_report.hpp"
+#include "planner/report/json_job.hpp"
 #include "planner/report/json_report.hpp"
 #include "planner/report/json_serving.hpp"
+#include "planner/report/serving_explanation.hpp"
 #include "planner/report/serving_report.hpp"
-#include "planner/search/settled_serving.hpp"
+#include "planner/search/settled_plan.hpp"
 
 namespace planner {
 
-using costmodel::Evaluator;
-using costmodel::Scenario;
+using namespace costmodel;
 
 namespace {
 
 // With what the plan would fit, if it does not, on a line.
-void add_remedies(const costmodel::Estimate& estimate, Evaluator& evaluator,
-                  std::vector<std::string>& lines) {
+void add_remedies(const Estimate& estimate, Evaluator& evaluator, std::vector<std::string>& lines) {
   if (estimate.fits()) return;
   for (const std::string& remedy : fitting_expert_sizes(estimate.plan, evaluator))
     lines.push_back("note: the plan with " + remedy);
@@ -56,10 +63,10 @@ CommandResult evaluate_command(const Session& session) {
 }
 
 CommandResult evaluate_serving(const Session& session) {
-  const costmodel::ServingScenario written = load_serving(session);
+  const ServingScenario written = load_serving(session);
   const auto s = settled_serving(written);
   if (!s) return without_serving_plan(session, written);
-  const costmodel::ServingEstimate e = planned_estimate(*s);
+  const ServingEstimate e = planned_estimate(*s);
   const auto fit = find_serving_fit(session.path);
   CommandResult result{e.fits ? 0 : no_answer, {}, {}};
   if (wants_page(session.options)) result.page = serving_page(*s, e, fit);
@@ -69,6 +76,65 @@ CommandResult evaluate_serving(const Session& session) {
     default:
       result.text = serving_heading(*s, session.style) + serving_report(*s, e, fit, session.style);
   }
+  return result;
+}
+
+CommandResult explain_command(const Session& session) {
+  Scenario s = load(session);
+  const auto settled = settled_plan(s, threads_of(session.options));
+  if (!settled) return without_plan(session, s);
+  const auto& plan = settled->plan;
+  Evaluator evaluator = evaluator_of(s);
+  const auto json = [&] { return rows_json(explanation_table(plan, s, evaluator)); };
+  CommandResult result{0, {}, note_lines(settled->notes)};
+  result.page = page_of(session, s, json);
+  result.text = session.options.format == Format::json
+                    ? json()
+                    : explanation(plan, s, evaluator, session.style);
+  return result;
+}
+
+CommandResult explain_serving(const Session& session) {
+  const ServingScenario written = load_serving(session);
+  const auto s = settled_serving(written);
+  if (!s) return without_serving_plan(session, written);
+  const Table table = serving_explanation(*s, planned_estimate(*s));
+  CommandResult result;
+  result.text = session.options.format == Format::json ? rows_json(table)
+                                                       : serving_heading(*s, session.style) + "\n" +
+                                                             section_table(table, session.style);
+  if (wants_page(session.options)) {
+    const std::string heading = serving_heading(*s, {});
+    result.page = page_html(rows_json(table), heading.substr(0, heading.find('\n')), {});
+  }
+  return result;
+}
+
+CommandResult explain_job_command(const Session& session) {
+  const Options& options = session.options;
+  std::vector<std::string> told;
+  const Scenario s = read_job_operand(session, options.operands.front(), told).scenario;
+  const auto settled = settled_plan(s, threads_of(options));
+  if (!settled) return without_plan(session, s);
+  JobReport job;
+  if (options.operands.size() > 1) {
+    job.log_file = options.operands[1];
+    job.log = read_training_log(job.log_file, iteration_size(s));
+    job.diagnosis = diagnose_job(s, settled->plan, *job.log);
+    job.estimate = job.diagnosis->estimate;
+  } else {
+    job.estimate = estimate_of(s.model, s.cluster, s.training, settled->plan);
+  }
+  job.changes = helpful_changes(s, job.estimate);
+  const Interruption interruption;
+  job.best = best_plan(s, job.estimate, threads_of(options), interruption.poll());
+  job.stopped = interruption.came();
+  CommandResult result{0, {}, plan_warnings(options, s, job.estimate)};
+  for (auto& line : told) result.warnings.push_back(std::move(line));
+  for (auto& line : note_lines(settled->notes)) result.warnings.push_back(std::move(line));
+  result.text =
+      options.format == Format::json ? job_json(job, s) : job_report(job, s, session.style);
+  if (job.stopped) interruption.tell("explain-job: stopped before the best plan was found", result);
   return result;
 }
 

@@ -5,21 +5,18 @@
 #include <algorithm>
 
 #include "costmodel/base/escape.hpp"
-#include "costmodel/estimate/evaluator.hpp"
+#include "costmodel/estimate/plan_estimate.hpp"
 #include "costmodel/serving/serving_reader.hpp"
 #include "planner/commands/export_targets.hpp"
-#include "planner/commands/plan_warnings.hpp"
-#include "planner/commands/serving_session.hpp"
+#include "planner/commands/session.hpp"
 #include "planner/frameworks/engine_launch.hpp"
 #include "planner/frameworks/json_engine_launch.hpp"
 #include "planner/frameworks/launcher.hpp"
-#include "planner/search/settled_serving.hpp"
+#include "planner/search/settled_plan.hpp"
 
 namespace planner {
 
-using costmodel::ConfigError;
-using costmodel::Evaluator;
-using costmodel::Scenario;
+using namespace costmodel;
 
 namespace {
 
@@ -28,23 +25,22 @@ const ExportTarget& target_of(const std::string& name) {
   const auto found = std::find_if(targets.begin(), targets.end(),
                                   [&](const ExportTarget& target) { return target.name == name; });
   if (found != targets.end()) return *found;
-  const std::string given = name.empty()
-                                ? "export lacks --to"
-                                : fmt::format("cannot export to {}", costmodel::quote(name));
+  const std::string given =
+      name.empty() ? "export lacks --to" : fmt::format("cannot export to {}", quote(name));
   throw ConfigError({}, "shardplan: " + given,
                     fmt::format("allowed: --to {}", export_target_names));
 }
 
 // Megatron-Bridge alone has words for a frozen base with adapters, in 16 bits.
 void require_words_for_adapters(const Scenario& s, const ExportTarget& target) {
-  const costmodel::FineTuning& f = s.training.fine_tuning;
-  const bool plain = f.base == costmodel::BasePrecision::bf16;
+  const FineTuning& f = s.training.fine_tuning;
+  const bool plain = f.base == BasePrecision::bf16;
   if (!f.adapts() || (target.name == std::string_view("megatron-bridge") && plain)) return;
   throw ConfigError(
       {s.file, 0, 0},
       plain ? fmt::format("the export to {} has no words for training.fine_tuning", target.name)
             : fmt::format("the export to {} has no words for a frozen base in {}", target.name,
-                          costmodel::base_precision_names[static_cast<std::size_t>(f.base)]),
+                          base_precision_names[static_cast<std::size_t>(f.base)]),
       plain && s.training.stack.name == "megatron-bridge"
           ? "export it --to megatron-bridge"
           : "export it without: --set 'training.fine_tuning={method: full}', and add the "
@@ -65,9 +61,9 @@ CommandResult export_command(const Session& session) {
   const Launcher launcher = name.empty() ? Launcher::torchrun : launcher_of(name);
   exported.text = with_launcher(exported.text, launcher, s, plan);
   if (!launcher_note(launcher).empty()) exported.notes.emplace_back(launcher_note(launcher));
-  Evaluator evaluator = evaluator_of(s);
   CommandResult result;
-  result.warnings = plan_warnings(session.options, s, evaluator.estimate(plan));
+  result.warnings =
+      plan_warnings(session.options, s, estimate_of(s.model, s.cluster, s.training, plan));
   for (const auto& notes : {note_lines(settled->notes), note_lines(exported.notes)})
     result.warnings.insert(result.warnings.end(), notes.begin(), notes.end());
   result.text = session.options.format == Format::json ? exported.json : exported.text;
@@ -75,7 +71,7 @@ CommandResult export_command(const Session& session) {
 }
 
 CommandResult export_serving(const Session& session) {
-  costmodel::ServingScenario written = load_serving(session);
+  ServingScenario written = load_serving(session);
   // One launch has no words for two pools; a plan that is written with them is refused.
   if (!written.plan.disaggregation) written.plan.together = true;
   const auto s = settled_serving(written);

@@ -12,22 +12,24 @@
 
 namespace planner {
 
+using namespace costmodel;
+
 namespace {
 
-Exported to_megatron(const costmodel::Scenario& scenario, const costmodel::ParallelPlan& plan) {
+Exported to_megatron(const Scenario& scenario, const ParallelPlan& plan) {
   const MegatronExport exported = export_megatron(scenario, plan);
   Table table{{{"argument", false}}, {}};
   for (const auto& argument : exported.arguments) table.rows.push_back({argument});
   return {launch_script(exported, scenario, plan), rows_json(table), exported.notes};
 }
 
-Exported to_slurm(const costmodel::Scenario& scenario, const costmodel::ParallelPlan& plan) {
+Exported to_slurm(const Scenario& scenario, const ParallelPlan& plan) {
   Exported exported = to_megatron(scenario, plan);
   exported.text = with_launcher(exported.text, Launcher::slurm, scenario, plan);
   return exported;
 }
 
-Exported to_kubernetes(const costmodel::Scenario& scenario, const costmodel::ParallelPlan& plan) {
+Exported to_kubernetes(const Scenario& scenario, const ParallelPlan& plan) {
   Exported exported = to_megatron(scenario, plan);
   exported.text = with_launcher(exported.text, Launcher::kubernetes, scenario, plan);
   exported.notes.emplace_back(launcher_note(Launcher::kubernetes));
@@ -44,11 +46,11 @@ Exported to_fields(const OverridesScript& exported) {
   return {exported.script, fields_json(exported.overrides), exported.notes};
 }
 
-Exported to_bridge(const costmodel::Scenario& scenario, const costmodel::ParallelPlan& plan) {
+Exported to_bridge(const Scenario& scenario, const ParallelPlan& plan) {
   return to_fields(export_bridge(scenario, plan));
 }
 
-Exported to_nemo(const costmodel::Scenario& scenario, const costmodel::ParallelPlan& plan) {
+Exported to_nemo(const Scenario& scenario, const ParallelPlan& plan) {
   return to_fields(export_nemo(scenario, plan));
 }
 
@@ -64,12 +66,11 @@ Exported to_settings(const TorchtitanExport& exported) {
   return {exported.script, rows_json(table), exported.notes};
 }
 
-Exported to_torchtitan(const costmodel::Scenario& scenario, const costmodel::ParallelPlan& plan) {
+Exported to_torchtitan(const Scenario& scenario, const ParallelPlan& plan) {
   return to_settings(export_torchtitan(scenario, plan, TorchtitanVersion::toml));
 }
 
-Exported to_torchtitan_python(const costmodel::Scenario& scenario,
-                              const costmodel::ParallelPlan& plan) {
+Exported to_torchtitan_python(const Scenario& scenario, const ParallelPlan& plan) {
   return to_settings(export_torchtitan(scenario, plan, TorchtitanVersion::python));
 }
 

@@ -13,15 +13,13 @@
 #include "costmodel/scenario/residuals.hpp"
 #include "costmodel/scenario/run_traits.hpp"
 #include "planner/accuracy/json_own_runs.hpp"
-#include "planner/commands/job_operand.hpp"
+#include "planner/commands/session.hpp"
 #include "planner/diagnosis/job_diagnosis.hpp"
 #include "planner/frameworks/read_job.hpp"
 
 namespace planner {
 
-using costmodel::ConfigError;
-using costmodel::quote;
-using costmodel::Value;
+using namespace costmodel;
 
 namespace {
 
@@ -76,10 +74,10 @@ std::string cluster_text(const Value& cluster) {
 void require_same_settings(const JobDiagnosis& found, const std::string& log) {
   if (found.contradictions.empty()) return;
   const Contradiction& c = found.contradictions.front();
-  throw ConfigError({log, 0, 0},
-                    fmt::format("says {} {}, and its job {}", c.key, costmodel::shortened(c.log),
-                                costmodel::shortened(c.scenario)),
-                    "give the log with the job that wrote it, or correct the job");
+  throw ConfigError(
+      {log, 0, 0},
+      fmt::format("says {} {}, and its job {}", c.key, shortened(c.log), shortened(c.scenario)),
+      "give the log with the job that wrote it, or correct the job");
 }
 
 void require_plausible(const OwnRun& run) {
@@ -127,7 +125,7 @@ JobOperand job_of(const Session& session, const JobLog& pair, std::vector<std::s
 
 ReadRun read_run(const Session& session, const JobLog& pair, std::vector<std::string>& told) {
   JobOperand job = job_of(session, pair, told);
-  costmodel::Scenario& s = job.scenario;
+  Scenario& s = job.scenario;
   s.cluster.measured = {};
   s.training.error_band = find_band(session.path, traits_of(s));
   const auto settled = settled_run(s);
@@ -179,8 +177,8 @@ void require_alike(const std::vector<ReadRun>& before, const ReadRun& run) {
   }
 }
 
-costmodel::SiteSpread published_spread(const Session& session) {
-  const costmodel::ResidualTable* table = find_residuals(session.path);
+SiteSpread published_spread(const Session& session) {
+  const ResidualTable* table = find_residuals(session.path);
   if (table != nullptr && table->sites) return *table->sites;
   throw ConfigError({}, "shardplan: no residuals.yaml with `sites` was found, which hold a fit",
                     "add --config-path with the shipped configs, or write one with validate "
@@ -191,8 +189,8 @@ costmodel::SiteSpread published_spread(const Session& session) {
 
 CommandResult from_log_command(const Session& session) {
   const Options& options = session.options;
-  if (!options.profile.empty()) costmodel::require_writable(options.profile);
-  const costmodel::SiteSpread published = published_spread(session);
+  if (!options.profile.empty()) require_writable(options.profile);
+  const SiteSpread published = published_spread(session);
   CommandResult result;
   std::vector<ReadRun> runs;
   for (const std::string& word : options.from_log) {
@@ -221,10 +219,10 @@ CommandResult from_log_command(const Session& session) {
     result.text += "The cluster (--out FILE writes it):\n\n" + profile;
     return result;
   }
-  costmodel::write_file(options.profile, profile);
+  write_file(options.profile, profile);
   if (json) return result;
   result.text += fmt::format("Wrote {0}: write cluster: {{base: {0}, devices: N}} in a scenario.\n",
-                             costmodel::printable(options.profile));
+                             printable(options.profile));
   return result;
 }
 

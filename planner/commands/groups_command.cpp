@@ -11,17 +11,14 @@
 #include "costmodel/plan/mesh.hpp"
 #include "costmodel/plan/process_groups.hpp"
 #include "costmodel/serving/serving_reader.hpp"
-#include "planner/commands/plan_warnings.hpp"
+#include "planner/commands/session.hpp"
 #include "planner/report/groups_report.hpp"
-#include "planner/report/json_groups.hpp"
-#include "planner/search/settled_serving.hpp"
+#include "planner/report/json_report.hpp"
+#include "planner/search/settled_plan.hpp"
 
 namespace planner {
 
-using costmodel::ClusterSpec;
-using costmodel::ConfigError;
-using costmodel::ParallelPlan;
-using costmodel::RankLayout;
+using namespace costmodel;
 
 namespace {
 
@@ -29,10 +26,9 @@ namespace {
 constexpr std::int64_t most_ranks = std::int64_t{1} << 20;
 
 RankLayout layout_of(const Options& options) {
-  const auto* const at = std::ranges::find(costmodel::rank_layout_names, options.layout);
-  return options.layout.empty()
-             ? RankLayout::megatron
-             : static_cast<RankLayout>(at - costmodel::rank_layout_names.begin());
+  const auto* const at = std::ranges::find(rank_layout_names, options.layout);
+  return options.layout.empty() ? RankLayout::megatron
+                                : static_cast<RankLayout>(at - rank_layout_names.begin());
 }
 
 void check_flags(const Session& session, RankLayout layout) {
@@ -68,9 +64,8 @@ ParallelPlan plan_of(const Options& options) {
   plan.ep = given(sizes.ep);
   plan.etp = sizes.etp > 0 ? sizes.etp : plan.tp;
   if (options.order.empty()) return plan;
-  if (!costmodel::Mesh::valid_order(options.order)) {
-    throw ConfigError(costmodel::mark_of_argument("--order", options.order),
-                      "is not an order of the axes",
+  if (!Mesh::valid_order(options.order)) {
+    throw ConfigError(mark_of_argument("--order", options.order), "is not an order of the axes",
                       "allowed: tp, cp, ep, dp, pp in any order, between dashes");
   }
   plan.rank_order = options.order;
@@ -84,7 +79,7 @@ void check_plan(const ParallelPlan& plan, RankLayout layout) {
   }
   if (plan.devices() > most_ranks) {
     throw ConfigError({}, "shardplan: these are too many ranks to list",
-                      fmt::format("allowed: up to {}", costmodel::format_integer(most_ranks)));
+                      fmt::format("allowed: up to {}", format_integer(most_ranks)));
   }
   const auto fault = group_fault(plan, layout);
   if (!fault.reason.empty()) throw ConfigError({}, "shardplan: " + fault.reason, fault.remedy);
@@ -111,7 +106,7 @@ CommandResult groups_command(const Session& session) {
       cluster = cluster_named(session, session.options.cluster, plan.devices());
     return {0, text_of(session, {plan, layout, cluster ? &*cluster : nullptr}), {}};
   }
-  costmodel::Scenario s = load(session);
+  Scenario s = load(session);
   const auto settled = settled_plan(s, threads_of(session.options));
   if (!settled) return without_plan(session, s);
   ParallelPlan plan = settled->plan;
@@ -127,7 +122,7 @@ CommandResult groups_serving(const Session& session) {
     throw ConfigError({}, "shardplan: the ranks of a scenario of serving are vLLM's",
                       "leave --layout out, or give the sizes: shardplan groups --tp 8 --dp 2");
   }
-  const costmodel::ServingScenario written =
+  const ServingScenario written =
       load_serving(file_of(session), session.path, session.options.assignments);
   const auto s = settled_serving(written);
   if (!s) {
@@ -139,7 +134,7 @@ CommandResult groups_serving(const Session& session) {
                       "give the sizes of one: --set plan.disaggregation=none, or shardplan groups "
                       "--layout vllm --tp 8 --dp 2");
   }
-  const costmodel::ServingSizes sizes = sizes_of(*s);
+  const ServingSizes sizes = sizes_of(*s);
   ParallelPlan plan;
   plan.tp = sizes.tp;
   plan.pp = sizes.pp;

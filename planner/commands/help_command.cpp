@@ -13,9 +13,11 @@
 
 namespace planner {
 
+using namespace costmodel;
+
 namespace {
 
-std::string scenario_help(const costmodel::Program&) {
+std::string scenario_help(const Program&) {
   return "A scenario is a file of YAML: what is trained, on what, and how.\n\n"
          "  model: llama-3-8b                        # a name, a file (also config.json), or a "
          "map\n"
@@ -32,14 +34,14 @@ std::string scenario_help(const costmodel::Program&) {
          "`shardplan init my.yaml --gpus 64xh100` writes a scenario to start from.\n";
 }
 
-std::string keys_help(const costmodel::Program&) {
+std::string keys_help(const Program&) {
   return "The keys of a scenario are model, cluster, training, plan and search; with workload:\n"
          "inference, serving in place of training. `shardplan list keys` says what each means and\n"
          "what it may be, with those of the files of models, clusters, devices, stacks and\n"
          "engines; further words choose: shardplan list keys plan recompute.\n";
 }
 
-std::string formats_help(const costmodel::Program& program) {
+std::string formats_help(const Program& program) {
   std::string text =
       "What a command can print, --format FORMAT (-f); text where none is asked:\n\n";
   for (const auto& command : program.commands) {
@@ -49,9 +51,9 @@ std::string formats_help(const costmodel::Program& program) {
   return text + "\n--out FILE (-o) writes it to a file, whole or not at all.\n";
 }
 
-std::string status_help(const costmodel::Program& program) { return std::string(program.ending); }
+std::string status_help(const Program& program) { return std::string(program.ending); }
 
-std::string numbers_help(const costmodel::Program&) {
+std::string numbers_help(const Program&) {
   return "Lengths in tokens (sequence, decoder_sequence, max_positions, sample_tokens, prompts):\n"
          "  128k is 131,072 and 1M 1,048,576, as the field means them of sequences.\n"
          "Tokens of a run and money: 300B, 15T, 2M are thousands of thousands.\n"
@@ -61,7 +63,7 @@ std::string numbers_help(const costmodel::Program&) {
 
 struct Topic {
   std::string_view name, words;  // other words for it, apart by blanks
-  std::string (*text)(const costmodel::Program& program);
+  std::string (*text)(const Program& program);
 };
 
 constexpr std::array topics{
@@ -92,23 +94,23 @@ std::string opening() {
          "  shardplan help [TOPIC]                        all commands, one of them, or a topic\n";
 }
 
-std::string help_on(const costmodel::Program& program, const std::vector<std::string>& words) {
+std::string help_on(const Program& program, const std::vector<std::string>& words) {
   if (words.empty()) {
     return fmt::format("{}topics of `shardplan help`: {}\n", help_of(program, nullptr),
                        help_topics());
   }
   const std::string asked = fmt::format("{}", fmt::join(words, "-"));
-  const auto command = std::ranges::find(program.commands, asked, &costmodel::Command::name);
+  const auto command = std::ranges::find(program.commands, asked, &Command::name);
   if (command != program.commands.end()) return help_of(program, &*command);
   for (const Topic& topic : topics) {
-    const auto others = costmodel::split_words(topic.words);
+    const auto others = split_words(topic.words);
     if (topic.name == asked || std::ranges::count(others, asked) > 0) return topic.text(program);
   }
   std::vector<std::string> known;
   for (const auto& each : program.commands) known.emplace_back(each.name);
   for (const Topic& topic : topics) known.emplace_back(topic.name);
-  throw costmodel::ConfigError({}, fmt::format("shardplan: no help on {}", costmodel::quote(asked)),
-                               costmodel::known_names(asked, known, known.size()));
+  throw ConfigError({}, fmt::format("shardplan: no help on {}", quote(asked)),
+                    costmodel::known_names(asked, known, known.size()));
 }
 
 }  // namespace planner

@@ -22,27 +22,27 @@
 
 namespace planner {
 
-using costmodel::ConfigError;
+using namespace costmodel;
 
 namespace {
 
 CommandResult import_hf(const Session& session, const std::string& file) {
-  const costmodel::Value config = costmodel::load_yaml(file);
-  if (!costmodel::is_hf_config(config)) {
+  const Value config = load_yaml(file);
+  if (!is_hf_config(config)) {
     throw ConfigError({file, 0, 0}, "is not a Hugging Face config.json", "it names no model_type");
   }
   std::vector<std::string> notes;
-  const auto model = costmodel::read_model(costmodel::from_hf_config(config, notes),
-                                           std::filesystem::path(file).stem().string());
+  const auto model =
+      read_model(from_hf_config(config, notes), std::filesystem::path(file).stem().string());
   for (std::string& note : notes) note = fmt::format("warning: {}", note);
-  const costmodel::Value map = to_value(model);
-  if (const costmodel::Value* slices = config.find("pretraining_tp");
+  const Value map = to_value(model);
+  if (const Value* slices = config.find("pretraining_tp");
       slices != nullptr && slices->text != "1") {
     notes.push_back(fmt::format(
         "note: pretraining_tp {}: transformers then cuts each product of a layer into as many "
         "slices on one device, to sum in the order of a tensor parallel training; the same "
         "products, smaller: nothing is gained, and the model here is the same",
-        costmodel::quote(slices->text)));
+        quote(slices->text)));
   }
   if (session.options.format != Format::json) return {0, to_yaml(map), notes};
   Table row;
@@ -56,11 +56,11 @@ CommandResult import_hf(const Session& session, const std::string& file) {
 
 CommandResult finished(const Session& session, ImportedJob job) {
   if (const auto& name = session.options.cluster; !name.empty()) {
-    find_config(session.path, "clusters", name, costmodel::mark_of_argument("--cluster", name));
+    find_config(session.path, "clusters", name, mark_of_argument("--cluster", name));
     set_cluster(job, name);
   }
   for (const auto& assignment : session.options.assignments)
-    set_key(job, assignment, costmodel::mark_of_argument("--set", assignment));
+    set_key(job, assignment, mark_of_argument("--set", assignment));
   CommandResult result{0, {}, {}};
   for (const auto& key : job.missing)
     result.warnings.push_back(fmt::format("missing: {}: {}", key.key, key.remedy));
@@ -90,21 +90,20 @@ CommandResult import_command(const Session& session) {
   }
   if (operands[0] == "hf") return import_hf(session, operands[1]);
   if (operands[0] == "topo" || operands[0] == "slurm") {
-    const std::string text = costmodel::read_file(operands[1], costmodel::measurement_limits);
+    const std::string text = read_file(operands[1], measurement_limits);
     return finished(session, operands[0] == "topo" ? import_topology(text, operands[1])
                                                    : import_slurm(text, operands[1]));
   }
   if (operands[0] == "vllm") {
-    const std::string text = costmodel::read_file(operands[1], costmodel::config_limits);
-    return finished(session,
-                    import_vllm(text, operands[1], costmodel::config_names(session.path, "models"),
-                                costmodel::config_names(session.path, "engines")));
+    const std::string text = read_file(operands[1], config_limits);
+    return finished(session, import_vllm(text, operands[1], config_names(session.path, "models"),
+                                         config_names(session.path, "engines")));
   }
   static constexpr std::array<std::string_view, 5> jobs{"megatron", "megatron-bridge", "nemo",
                                                         "torchtitan", "deepspeed"};
   if (std::ranges::find(jobs, operands[0]) != jobs.end())
     return import_job(session, operands[0], operands[1]);
-  throw ConfigError({}, fmt::format("shardplan: cannot import {}", costmodel::quote(operands[0])),
+  throw ConfigError({}, fmt::format("shardplan: cannot import {}", quote(operands[0])),
                     "allowed: hf FILE, nccl-tests FILE, megatron FILE, megatron-bridge FILE, nemo "
                     "FILE, torchtitan FILE, deepspeed FILE, vllm FILE, topo FILE, slurm FILE");
 }

@@ -19,8 +19,7 @@
 
 namespace planner {
 
-using costmodel::ConfigError;
-using costmodel::Value;
+using namespace costmodel;
 
 namespace {
 
@@ -47,10 +46,9 @@ Options settled_words(const Options& given) {
   for (const auto& word : given.operands) {
     std::string& field = says_gpus(word) ? options.gpus : options.model;
     if (!field.empty()) {
-      throw ConfigError({},
-                        fmt::format("shardplan: init is given {} beside {}", costmodel::quote(word),
-                                    costmodel::quote(field)),
-                        "name one model and one kind of devices: init llama-3-8b 64xh100");
+      throw ConfigError(
+          {}, fmt::format("shardplan: init is given {} beside {}", quote(word), quote(field)),
+          "name one model and one kind of devices: init llama-3-8b 64xh100");
     }
     field = word;
   }
@@ -65,7 +63,7 @@ Options settled_words(const Options& given) {
 }
 
 // What the keys mean, by their dotted paths.
-std::map<std::string, std::string> meanings(const costmodel::ConfigPath& path) {
+std::map<std::string, std::string> meanings(const ConfigPath& path) {
   std::map<std::string, std::string> all;
   for (const auto& row : listing("keys", {}, path).rows) all.emplace(row[0], row[1]);
   all["model"] = "a name (`shardplan list models`), a file, or a map";
@@ -127,7 +125,7 @@ CommandResult init_command(const Session& session) {
   assignments.insert(assignments.end(), options.assignments.begin(), options.assignments.end());
   Value root = scenario_of_model(options.model, assignments, session.path);
   root.erase("assumed");
-  const std::string name = file.empty() ? "FILE" : costmodel::shell_word(file);
+  const std::string name = file.empty() ? "FILE" : shell_word(file);
   const auto meaning = meanings(session.path);
   CommandResult result;
   result.text = fmt::format(

@@ -30,9 +30,7 @@
 
 namespace planner {
 
-using costmodel::ConfigPath;
-using costmodel::resolve_config;
-using costmodel::scalar_value;
+using namespace costmodel;
 
 namespace {
 
@@ -49,11 +47,11 @@ Table models(const ConfigPath& path) {
            {"experts", false}},
           {}};
   for (const auto& name : config_names(path, "models")) {
-    const auto m = costmodel::find_model(scalar_value(name), path);
-    t.rows.push_back({name, m.title, costmodel::format_count(parameter_count(m)),
-                      fmt::format("{}", m.layers), fmt::format("{}", m.hidden),
-                      fmt::format("{}", m.heads), fmt::format("{}", m.kv_heads),
-                      fmt::format("{}", m.ffn_hidden), fmt::format("{}", m.vocab),
+    const auto m = find_model(scalar_value(name), path);
+    t.rows.push_back({name, m.title, format_count(parameter_count(m)), fmt::format("{}", m.layers),
+                      fmt::format("{}", m.hidden), fmt::format("{}", m.heads),
+                      fmt::format("{}", m.kv_heads), fmt::format("{}", m.ffn_hidden),
+                      fmt::format("{}", m.vocab),
                       m.experts > 0 ? fmt::format("{} of {}", m.top_k, m.experts) : ""});
   }
   return t;
@@ -63,16 +61,13 @@ Table devices(const ConfigPath& path) {
   Table t{{{"device", false}, {"title", false}, {"fp16/bf16"}, {"fp8"}, {"memory"}, {"bandwidth"}},
           {}};
   for (const auto& name : config_names(path, "devices")) {
-    const auto d =
-        costmodel::read_device(resolve_config(path, "devices", scalar_value(name)).value, name);
-    const auto rate = [&](costmodel::Precision p) {
+    const auto d = read_device(resolve_config(path, "devices", scalar_value(name)).value, name);
+    const auto rate = [&](Precision p) {
       return d.peak_of(p).value > 0 ? format_rate(d.peak_of(p)) : std::string("-");
     };
-    const auto half =
-        std::max(d.peak_of(costmodel::Precision::fp16), d.peak_of(costmodel::Precision::bf16));
-    t.rows.push_back({name, d.title, half.value > 0 ? format_rate(half) : "-",
-                      rate(costmodel::Precision::fp8), format_bytes(d.memory),
-                      format_bandwidth(d.memory_bandwidth)});
+    const auto half = std::max(d.peak_of(Precision::fp16), d.peak_of(Precision::bf16));
+    t.rows.push_back({name, d.title, half.value > 0 ? format_rate(half) : "-", rate(Precision::fp8),
+                      format_bytes(d.memory), format_bandwidth(d.memory_bandwidth)});
   }
   return t;
 }
@@ -87,21 +82,20 @@ Table clusters(const ConfigPath& path) {
           {}};
   for (const auto& name : config_names(path, "clusters")) {
     const auto resolved = resolve_config(path, "clusters", scalar_value(name));
-    const costmodel::Value* device_key = resolved.value.find("device");
+    const Value* device_key = resolved.value.find("device");
     const bool grouped = resolved.value.find("groups") != nullptr;
     if (device_key == nullptr && !grouped) continue;
     const auto c = grouped ? read_grouped_cluster(resolved.value, name, path) : [&] {
       const auto device = resolve_config(path, "devices", *device_key);
-      return read_cluster(resolved.value, name, costmodel::read_device(device.value, device.name));
+      return read_cluster(resolved.value, name, read_device(device.value, device.name));
     }();
     std::string tiers;
     for (const auto& tier : c.tiers) {
       tiers += fmt::format("{}{} {}", tiers.empty() ? "" : ", ", tier.name,
                            format_bandwidth(tier.bandwidth));
     }
-    const bool counted = grouped || costmodel::says_devices(resolved.value);
-    t.rows.push_back({name, c.title, device_names(c),
-                      counted ? costmodel::format_integer(c.devices) : "any",
+    const bool counted = grouped || says_devices(resolved.value);
+    t.rows.push_back({name, c.title, device_names(c), counted ? format_integer(c.devices) : "any",
                       fmt::format("{}", c.devices_per_node), tiers});
   }
   return t;
@@ -116,8 +110,7 @@ Table stacks(const ConfigPath& path) {
            {"overlaps", false}},
           {}};
   for (const auto& name : config_names(path, "stacks")) {
-    const auto s =
-        costmodel::read_stack(resolve_config(path, "stacks", scalar_value(name)).value, name);
+    const auto s = read_stack(resolve_config(path, "stacks", scalar_value(name)).value, name);
     std::string overlaps;
     const auto add = [&](bool on, const char* what) {
       if (on) overlaps += fmt::format("{}{}", overlaps.empty() ? "" : ", ", what);
@@ -128,8 +121,7 @@ Table stacks(const ConfigPath& path) {
     add(s.overlap.pp_overlap, "pipeline");
     t.rows.push_back(
         {name, s.title,
-         std::string(
-             costmodel::attention_kernel_names[static_cast<std::size_t>(s.kernels.attention)]),
+         std::string(attention_kernel_names[static_cast<std::size_t>(s.kernels.attention)]),
          std::string(to_string(s.memory.gradient_precision)), fmt::format("{}", s.offers.max_zero),
          overlaps.empty() ? "none" : overlaps});
   }
@@ -145,10 +137,9 @@ Table engines(const ConfigPath& path) {
            {"host beside device", false}},
           {}};
   for (const auto& name : config_names(path, "engines")) {
-    const auto e =
-        costmodel::read_engine(resolve_config(path, "engines", scalar_value(name)).value, name, "");
-    t.rows.push_back({name, e.title, costmodel::format_integer(e.limits.max_num_seqs),
-                      costmodel::format_integer(e.limits.max_num_batched_tokens),
+    const auto e = read_engine(resolve_config(path, "engines", scalar_value(name)).value, name, "");
+    t.rows.push_back({name, e.title, format_integer(e.limits.max_num_seqs),
+                      format_integer(e.limits.max_num_batched_tokens),
                       e.limits.chunked_prefill ? "yes" : "no", e.host_overlap ? "yes" : "no"});
   }
   return t;
@@ -165,12 +156,9 @@ Table scenarios(const ConfigPath& path) {
 Table keys(const ConfigPath&) {
   Table t{{{"key", false}, {"meaning", false, 0}, {"values", false}}, {}};
   for (const auto described :
-       {costmodel::model_keys, costmodel::cluster_keys, costmodel::grouped_cluster_keys,
-        costmodel::training_keys, costmodel::plan_keys, costmodel::search_keys,
-        costmodel::serving_keys, costmodel::device_keys, costmodel::stack_keys,
-        costmodel::engine_keys}) {
-    for (const costmodel::KeyText& key : described())
-      t.rows.push_back({key.name, key.help, key.allowed});
+       {model_keys, cluster_keys, grouped_cluster_keys, training_keys, plan_keys, search_keys,
+        serving_keys, device_keys, stack_keys, engine_keys}) {
+    for (const KeyText& key : described()) t.rows.push_back({key.name, key.help, key.allowed});
   }
   return t;
 }
@@ -186,7 +174,7 @@ constexpr std::array lists{Listed{"models", models},     Listed{"devices", devic
 
 bool occurs(const std::string& word, const std::vector<std::string>& row) {
   return std::ranges::any_of(row, [&](const std::string& cell) {
-    return costmodel::lower_case(cell).find(word) != std::string::npos;
+    return lower_case(cell).find(word) != std::string::npos;
   });
 }
 
@@ -195,15 +183,14 @@ void keep(Table& table, const std::string& kind, const std::vector<std::string>&
   std::vector<std::string> names;
   for (const auto& row : table.rows) names.push_back(row.front());
   for (const std::string& word : words) {
-    const std::string lower = costmodel::lower_case(word);
+    const std::string lower = lower_case(word);
     std::erase_if(table.rows, [&](const auto& row) { return !occurs(lower, row); });
     if (!table.rows.empty()) continue;
-    std::string near = costmodel::nearest_name(lower, names);
-    if (near.empty()) near = costmodel::meant_key(lower);
-    throw costmodel::ConfigError(
-        {}, fmt::format("shardplan: list {} has nothing with {}", kind, costmodel::quote(word)),
-        (near.empty() ? "" : fmt::format("did you mean {}? ", costmodel::quote(near))) +
-            fmt::format("`shardplan list {}` has all", kind));
+    std::string near = nearest_name(lower, names);
+    if (near.empty()) near = meant_key(lower);
+    throw ConfigError({}, fmt::format("shardplan: list {} has nothing with {}", kind, quote(word)),
+                      (near.empty() ? "" : fmt::format("did you mean {}? ", quote(near))) +
+                          fmt::format("`shardplan list {}` has all", kind));
   }
 }
 
@@ -219,9 +206,8 @@ Table listing(const std::string& kind, const std::vector<std::string>& words,
   }
   std::vector<std::string> known;
   for (const Listed& list : lists) known.emplace_back(list.kind);
-  throw costmodel::ConfigError(
-      {}, fmt::format("shardplan: there is no list of {}", costmodel::quote(kind)),
-      costmodel::known_names(kind, known));
+  throw ConfigError({}, fmt::format("shardplan: there is no list of {}", quote(kind)),
+                    costmodel::known_names(kind, known));
 }
 
 }  // namespace planner

@@ -15,9 +15,7 @@
 
 namespace planner {
 
-using costmodel::CommandLine;
-using costmodel::ConfigError;
-using costmodel::Flag;
+using namespace costmodel;
 
 namespace {
 
@@ -35,16 +33,16 @@ int read_number(const char* flag, const char* what, const std::string& text) {
   const bool digits = !text.empty() && text.find_first_not_of("0123456789") == std::string::npos;
   const int n = digits && text.size() <= 4 ? std::stoi(text) : 0;
   if (n < 1 || n > 1000) {
-    usage(fmt::format("--{} {} is not a number of {}", flag, costmodel::shortened(text), what),
+    usage(fmt::format("--{} {} is not a number of {}", flag, shortened(text), what),
           "allowed: 1 to 1,000");
   }
   return n;
 }
 
 double read_positive(const char* flag, const char* what, const std::string& text) {
-  const auto parsed = costmodel::parse_quantity(text, costmodel::Dimension::count);
+  const auto parsed = parse_quantity(text, Dimension::count);
   if (!parsed.value || *parsed.value <= 0) {
-    usage(fmt::format("--{} {} is not {}", flag, costmodel::shortened(text), what),
+    usage(fmt::format("--{} {} is not {}", flag, shortened(text), what),
           fmt::format("example: --{} 12", flag));
   }
   return *parsed.value;
@@ -56,9 +54,9 @@ void read_size(Options& options, const std::string& text) {
   const bool digits = !text.empty() && text.find_first_not_of("0123456789") == std::string::npos;
   const int n = digits && text.size() <= 7 ? std::stoi(text) : 0;
   if (n < 1 || n > most_group_size) {
-    usage(fmt::format("{} is no parallel size", costmodel::shortened(text)),
+    usage(fmt::format("{} is no parallel size", shortened(text)),
           fmt::format("--tp, --pp, --dp, --cp, --ep and --etp take 1 to {}",
-                      costmodel::format_integer(most_group_size)));
+                      format_integer(most_group_size)));
   }
   options.sizes.*Field = n;
 }
@@ -69,19 +67,19 @@ void read_format(Options& options, const std::string& text) {
 }
 
 void read_deadline(Options& options, const std::string& text) {
-  const auto parsed = costmodel::parse_quantity(text, costmodel::Dimension::time);
+  const auto parsed = parse_quantity(text, Dimension::time);
   const bool unit = text.find_first_not_of("0123456789.") != std::string::npos;
   if (!parsed.value || *parsed.value <= 0 || !unit) {
-    usage(fmt::format("--deadline {} is not a time", costmodel::shortened(text)),
+    usage(fmt::format("--deadline {} is not a time", shortened(text)),
           "example: --deadline 30d, or 12h");
   }
   options.limits.days = *parsed.value / 86'400;
 }
 
 void read_budget(Options& options, const std::string& text) {
-  const auto parsed = costmodel::parse_count(text);
+  const auto parsed = parse_count(text);
   if (!parsed || *parsed <= 0) {
-    usage(fmt::format("--budget {} is not a number of dollars", costmodel::shortened(text)),
+    usage(fmt::format("--budget {} is not a number of dollars", shortened(text)),
           "example: --budget 2M");
   }
   options.limits.usd = *parsed;
@@ -103,9 +101,9 @@ const std::vector<FlagRow> flag_rows{
       .value = "FORMAT",
       .help = "text, json, and where it makes sense yaml, csv, md, html, svg"},
      &read_format},
-    {costmodel::out_flag, &Options::out},
-    {costmodel::config_path_flag, &Options::config_path},
-    {costmodel::set_flag, &Options::assignments},
+    {out_flag, &Options::out},
+    {config_path_flag, &Options::config_path},
+    {set_flag, &Options::assignments},
     {{.name = "gpus",
       .value = "NxDEVICE",
       .help = "the devices by their everyday name, as 64xh100 or 2xrtx-4090; N alone: how many",
@@ -395,8 +393,8 @@ const std::vector<FlagRow> flag_rows{
        options.runs_known = read_number("runs-known", "runs", text);
      }},
     {{.name = "quiet", .help = "no progress and no warnings"}, &Options::quiet},
-    {costmodel::color_flag, &Options::color},
-    {costmodel::help_flag, &Options::help},
+    {color_flag, &Options::color},
+    {help_flag, &Options::help},
     {{.name = "version", .letter = 'V', .help = "the version"}, &Options::version}};
 
 void put(Options& options, const FlagRow& row, const CommandLine& line) {
@@ -427,8 +425,7 @@ void check_comparison(const CommandLine& line, const Options& options) {
       usage(fmt::format("--{} does not go with --against-planner", flag), "leave one out");
   }
   if (!options.strategy.empty() && options.strategy != "grid" && options.strategy != "alpa") {
-    usage(fmt::format("--against-planner has no --strategy {}",
-                      costmodel::shortened(options.strategy)),
+    usage(fmt::format("--against-planner has no --strategy {}", shortened(options.strategy)),
           "allowed: grid, alpa");
   }
 }
@@ -475,23 +472,20 @@ std::vector<Flag> flags() {
 }
 
 std::string scenario_text(const Options& options) {
-  std::string text =
-      options.operands.empty() ? "" : costmodel::shell_word(options.operands.front());
+  std::string text = options.operands.empty() ? "" : shell_word(options.operands.front());
   for (const FlagRow& row : flag_rows) {
     const bool words = row.flag.only_for == scenario_commands || row.flag.name == "cluster";
     if (!words) continue;
     const std::string& value = options.*std::get<std::string Options::*>(row.into);
-    if (!value.empty())
-      text += fmt::format(" --{} {}", row.flag.name, costmodel::shell_word(value));
+    if (!value.empty()) text += fmt::format(" --{} {}", row.flag.name, shell_word(value));
   }
   for (std::size_t i = options.derived; i < options.assignments.size(); ++i)
-    text += " --set " + costmodel::shell_word(options.assignments[i]);
+    text += " --set " + shell_word(options.assignments[i]);
   return text;
 }
 
-Options parse_command_line(const costmodel::Program& program, int count,
-                           const char* const* arguments) {
-  const CommandLine line = costmodel::parse(program, count, arguments);
+Options parse_command_line(const Program& program, int count, const char* const* arguments) {
+  const CommandLine line = parse(program, count, arguments);
   Options options;
   options.operands = line.operands;
   if (line.command != nullptr) options.command = line.command->name;

@@ -13,12 +13,11 @@
 #include "planner/commands/interruption.hpp"
 #include "planner/commands/plan_extras.hpp"
 #include "planner/commands/progress.hpp"
-#include "planner/commands/serving_session.hpp"
+#include "planner/commands/session.hpp"
 #include "planner/page/serving_page.hpp"
-#include "planner/report/json_ladder.hpp"
 #include "planner/report/json_report.hpp"
 #include "planner/report/json_serving.hpp"
-#include "planner/report/ladder_report.hpp"
+#include "planner/report/machines_report.hpp"
 #include "planner/report/report_tables.hpp"
 #include "planner/report/serving_report.hpp"
 #include "planner/report/strategy_text.hpp"
@@ -26,9 +25,7 @@
 
 namespace planner {
 
-using costmodel::ConfigError;
-using costmodel::Evaluator;
-using costmodel::Scenario;
+using namespace costmodel;
 
 namespace {
 
@@ -86,7 +83,7 @@ CommandResult answered(const Session& session, const Scenario& s, const Strategi
   write_placement(session, s, found.plans.front().plan);
   Evaluator evaluator = evaluator_of(s);
   const auto steps = one_step_away(found.plans.front(), s, evaluator);
-  const costmodel::ParallelPlan& best = found.plans.front().plan;
+  const ParallelPlan& best = found.plans.front().plan;
   const auto json = [&] {
     const std::string report =
         with_extras(search_json(all, steps, s, seconds, extras.front), extras, s);
@@ -174,7 +171,7 @@ CommandResult plan_devices(const Session& session) {
   require_offered(s);
   require_run(s, limits);
   const Interruption interruption;
-  const bool told = !session.options.quiet && costmodel::overwrites_lines(STDERR_FILENO);
+  const bool told = !session.options.quiet && overwrites_lines(STDERR_FILENO);
   const Stopwatch watch;
   Progress progress(watch, 0, told, interruption.poll());
   const DeviceLadder ladder =
@@ -222,7 +219,7 @@ CommandResult plan_for(const Session& session, const MoreJson& more) {
   require_offered(s);
   const Stopwatch watch;
   const Interruption interruption;
-  const bool told = !session.options.quiet && costmodel::overwrites_lines(STDERR_FILENO);
+  const bool told = !session.options.quiet && overwrites_lines(STDERR_FILENO);
   Progress progress(watch, session.options.time_limit, told, interruption.poll());
   const std::function<bool()> expired = progress.expired();
   require_alike(session.options, s);
@@ -247,7 +244,7 @@ CommandResult plan_command(const Session& session) {
 }
 
 CommandResult plan_serving(const Session& session) {
-  const costmodel::ServingScenario s = load_serving(session);
+  const ServingScenario s = load_serving(session);
   const int top = session.options.top;
   const ServingSearch found = search_serving(s, top > 0 ? top : usually_ranked);
   const auto fit = find_serving_fit(session.path);

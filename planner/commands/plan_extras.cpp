@@ -6,32 +6,30 @@
 #include "costmodel/machine/device_reader.hpp"
 #include "planner/accuracy/fitted_constants.hpp"
 #include "planner/diagnosis/better_sizes.hpp"
-#include "planner/report/device_front_report.hpp"
 #include "planner/report/json_parts.hpp"
+#include "planner/report/machines_report.hpp"
 #include "planner/report/sensitivity_report.hpp"
-#include "planner/report/upgrade_report.hpp"
-#include "planner/search/memory_front.hpp"
+#include "planner/search/device_front.hpp"
 
 namespace planner {
 
-using costmodel::Estimate;
-using costmodel::Scenario;
+using namespace costmodel;
 
 namespace {
 
 // The devices that the configurations offer.
-std::vector<costmodel::DeviceSpec> known_devices(const costmodel::ConfigPath& path) {
-  std::vector<costmodel::DeviceSpec> all;
+std::vector<DeviceSpec> known_devices(const ConfigPath& path) {
+  std::vector<DeviceSpec> all;
   for (const std::string& name : config_names(path, "devices")) {
-    const auto device = resolve_config(path, "devices", costmodel::scalar_value(name));
-    all.push_back(costmodel::read_device(device.value, device.name));
+    const auto device = resolve_config(path, "devices", scalar_value(name));
+    all.push_back(read_device(device.value, device.name));
   }
   return all;
 }
 
 }  // namespace
 
-std::vector<StatedSpread> stated_spreads(const costmodel::ConfigPath& path) {
+std::vector<StatedSpread> stated_spreads(const ConfigPath& path) {
   std::vector<StatedSpread> all;
   for (const auto& directory : path.directories) {
     const auto file = std::filesystem::path(directory) / "fit.yaml";

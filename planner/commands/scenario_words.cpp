@@ -16,17 +16,14 @@
 
 namespace planner {
 
-using costmodel::ConfigError;
-using costmodel::ConfigPath;
-using costmodel::quote;
-using costmodel::Value;
+using namespace costmodel;
 
 namespace {
 
 constexpr std::int64_t most_devices = 1'000'000;
 
 [[noreturn]] void bad_gpus(const std::string& text, const std::string& wrong) {
-  throw ConfigError(costmodel::mark_of_argument("--gpus", text), wrong,
+  throw ConfigError(mark_of_argument("--gpus", text), wrong,
                     "write how many of which, as 64xh100 or 2xrtx-4090");
 }
 
@@ -44,7 +41,7 @@ std::string the_one(const ConfigPath& path, const std::string& kind, const std::
   if (word.find('/') != std::string::npos || word.ends_with(".yaml")) return word;
   const auto found = configs_called(path, kind, word);
   if (found.size() == 1) return found.front();
-  const costmodel::Mark mark = costmodel::mark_of_argument("--" + flag, word);
+  const Mark mark = mark_of_argument("--" + flag, word);
   if (found.size() > 1) {
     throw ConfigError(mark, fmt::format("{} may be several {}", quote(word), kind),
                       fmt::format("name one of {}", fmt::join(found, ", ")));
@@ -67,7 +64,7 @@ std::string the_one(const ConfigPath& path, const std::string& kind, const std::
 
 // The device of a cluster's file, "" where it has none of its own.
 std::string device_of(const ConfigPath& path, const std::string& cluster) {
-  const auto resolved = resolve_config(path, "clusters", costmodel::scalar_value(cluster));
+  const auto resolved = resolve_config(path, "clusters", scalar_value(cluster));
   const Value* device = resolved.value.find("device");
   return device != nullptr ? device->text : "";
 }
@@ -81,16 +78,16 @@ std::string cluster_of(const Options& options, const Gpus& gpus, const ConfigPat
   if (by_name.empty()) return by_device;
   if (device_of(path, by_name) == device_of(path, by_device)) return by_name;
   throw ConfigError(
-      costmodel::mark_of_argument("--gpus", options.gpus),
+      mark_of_argument("--gpus", options.gpus),
       fmt::format("cluster {} has devices {}", quote(by_name), quote(device_of(path, by_name))),
       "leave one of --gpus and --cluster out, or give --gpus the number alone");
 }
 
 // A kind of cluster, as dgx-h100, is one of so many devices only with their number.
 void require_number(const std::string& cluster, const ConfigPath& path) {
-  const Value found = resolve_config(path, "clusters", costmodel::scalar_value(cluster)).value;
-  if (costmodel::says_devices(found) || found.find("groups") != nullptr) return;
-  throw ConfigError(costmodel::mark_of_argument("--cluster", cluster),
+  const Value found = resolve_config(path, "clusters", scalar_value(cluster)).value;
+  if (says_devices(found) || found.find("groups") != nullptr) return;
+  throw ConfigError(mark_of_argument("--cluster", cluster),
                     "is a kind of cluster, not one of so many devices", "add --gpus 64");
 }
 
@@ -107,14 +104,14 @@ void add_cluster(const Options& options, const ConfigPath& path, std::vector<std
                     : "cluster=" + name);
   if (!options.cluster.empty()) return;
   all.push_back(fmt::format("assumed.cluster=[\"{} (for {}; --cluster NAME)\"]", name,
-                            costmodel::shortened(gpus.device)));
+                            shortened(gpus.device)));
 }
 
 // Adds a line to what is assumed.
 void note_model(Value& root, const std::string& line) {
   Value lines, assumed;
   lines.kind = Value::Kind::sequence;
-  lines.items.push_back(costmodel::scalar_value(line));
+  lines.items.push_back(scalar_value(line));
   assumed.set("training", std::move(lines));
   root.set("assumed", std::move(assumed));
 }
@@ -152,7 +149,7 @@ std::vector<std::string> word_assignments(const Options& options, const ConfigPa
   };
   add("training.global_batch", options.batch);
   add("training.sequence", options.sequence);
-  add("training.precision", costmodel::lower_case(options.precision));
+  add("training.precision", lower_case(options.precision));
   if (!options.framework.empty())
     add("training.stack", the_one(path, "stacks", options.framework, "framework"));
   return all;
@@ -163,15 +160,15 @@ Value scenario_of_model(const std::string& model, const std::vector<std::string>
   Value root;
   root.kind = Value::Kind::map;
   root.mark = {model, 0, 0};
-  const std::string file = costmodel::operand_file(model, path);
+  const std::string file = operand_file(model, path);
   const std::string stem = std::filesystem::path(file).stem().string();
   const auto names = config_names(path, "models");
   const bool named = file != model && std::ranges::count(names, stem) > 0;
-  root.set("model", costmodel::scalar_value(named ? stem : file));
+  root.set("model", scalar_value(named ? stem : file));
   if (named && stem != model)
     note_model(root, fmt::format("model {} (for {})", stem, quote(model)));
   for (const auto& assignment : assignments)
-    assign_path(root, assignment, costmodel::mark_of_argument("--set", assignment));
+    assign_path(root, assignment, mark_of_argument("--set", assignment));
   const Value* cluster = root.find("cluster");
   const auto says = [&](const char* key) { return cluster->find(key) != nullptr; };
   if (cluster == nullptr ||
@@ -180,13 +177,13 @@ Value scenario_of_model(const std::string& model, const std::vector<std::string>
                       "add --gpus 8xh100, or --cluster NAME; `shardplan list clusters` has all");
   }
   assume_training(root, path);
-  if (root.find("plan") == nullptr) root.set("plan", costmodel::scalar_value("auto"));
+  if (root.find("plan") == nullptr) root.set("plan", scalar_value("auto"));
   return root;
 }
 
 std::string scenario_operand(const std::string& operand, const Options& options,
                              const ConfigPath& path) {
-  std::string file = costmodel::operand_file(operand, path);
+  std::string file = operand_file(operand, path);
   if (!is_model(loaded(path, file))) return file;
   // Two slashes: no file has this name, whose stem names the scenario.
   const std::filesystem::path model(file);

@@ -1,28 +1,37 @@
 #include "planner/commands/session.hpp"
 
+#include <fmt/format.h>
+
+#include <filesystem>
 #include <thread>
 #include <utility>
 
 #include "costmodel/base/error.hpp"
+#include "costmodel/base/escape.hpp"
 #include "costmodel/base/output_file.hpp"
+#include "costmodel/base/unit_text.hpp"
 #include "costmodel/config/override.hpp"
 #include "costmodel/config/yaml.hpp"
 #include "costmodel/estimate/evaluator.hpp"
 #include "costmodel/machine/cluster_reader.hpp"
 #include "costmodel/machine/device_reader.hpp"
 #include "costmodel/plan/plan_keys.hpp"
+#include "costmodel/serving/engine.hpp"
+#include "costmodel/serving/serving_reader.hpp"
 #include "planner/commands/scenario_words.hpp"
 #include "planner/diagnosis/remedies.hpp"
+#include "planner/frameworks/read_job.hpp"
 #include "planner/page/json_page.hpp"
+#include "planner/page/serving_page.hpp"
 #include "planner/report/json_mesh.hpp"
 #include "planner/report/json_report.hpp"
+#include "planner/report/json_serving.hpp"
 #include "planner/report/mesh_report.hpp"
+#include "planner/report/serving_report.hpp"
 
 namespace planner {
 
-using costmodel::Evaluator;
-using costmodel::ParallelPlan;
-using costmodel::Scenario;
+using namespace costmodel;
 
 std::string file_of(const Session& session) {
   return scenario_operand(session.options.operands.front(), session.options, session.path);
@@ -38,7 +47,7 @@ Scenario load(const Session& session) {
 void require_outputs(const Options& options) {
   for (const auto& file :
        {options.out, options.placement, options.page, options.trace, options.write_schedule})
-    if (!file.empty()) costmodel::require_writable(file);
+    if (!file.empty()) require_writable(file);
 }
 
 int threads_of(const Options& options) {
@@ -48,26 +57,23 @@ int threads_of(const Options& options) {
 
 Evaluator evaluator_of(const Scenario& s) { return Evaluator(s.model, s.cluster, s.training); }
 
-costmodel::ClusterSpec cluster_named(const Session& session, const std::string& name,
-                                     std::int64_t devices) {
-  const auto resolved =
-      costmodel::resolve_config(session.path, "clusters", costmodel::scalar_value(name));
-  const costmodel::Value* device = resolved.value.find("device");
+ClusterSpec cluster_named(const Session& session, const std::string& name, std::int64_t devices) {
+  const auto resolved = resolve_config(session.path, "clusters", scalar_value(name));
+  const Value* device = resolved.value.find("device");
   if (device == nullptr) {
-    throw costmodel::ConfigError(costmodel::mark_of_argument("--cluster", name),
-                                 "has not one kind of devices",
-                                 "name a cluster that has; `shardplan list clusters` shows them");
+    throw ConfigError(mark_of_argument("--cluster", name), "has not one kind of devices",
+                      "name a cluster that has; `shardplan list clusters` shows them");
   }
-  const auto kind = costmodel::resolve_config(session.path, "devices", *device);
-  costmodel::ClusterSpec cluster = costmodel::read_cluster(
-      resolved.value, resolved.name, costmodel::read_device(kind.value, kind.name));
+  const auto kind = resolve_config(session.path, "devices", *device);
+  ClusterSpec cluster =
+      read_cluster(resolved.value, resolved.name, read_device(kind.value, kind.name));
   return devices > 0 ? resized(cluster, devices) : cluster;
 }
 
 std::string scenario_yaml(const Session& session, const ParallelPlan& plan) {
-  costmodel::Value root = loaded(session.path, file_of(session));
+  Value root = loaded(session.path, file_of(session));
   for (const auto& assignment : session.options.assignments)
-    assign_path(root, assignment, costmodel::mark_of_argument("--set", assignment));
+    assign_path(root, assignment, mark_of_argument("--set", assignment));
   root.set("plan", to_value(plan));
   root.erase("assumed");
   return to_yaml(root);
@@ -86,10 +92,10 @@ bool wants_page(const Options& options) {
 namespace {
 
 // For a page, which has no room for very long ones: they are left out.
-costmodel::Timeline drawn_timeline(const Scenario& s, const ParallelPlan& plan) {
+Timeline drawn_timeline(const Scenario& s, const ParallelPlan& plan) {
   constexpr std::int64_t most_actions = std::int64_t{1} << 19;
   const std::int64_t forwards = plan.micro_batches(s.training.global_batch) * plan.virtual_stages();
-  return 2 * forwards > most_actions ? costmodel::Timeline{} : evaluator_of(s).timeline(plan);
+  return 2 * forwards > most_actions ? Timeline{} : evaluator_of(s).timeline(plan);
 }
 
 }  // namespace
@@ -171,7 +177,122 @@ CommandResult without_plan(const Session& session, const Scenario& s) {
 
 void write_placement(const Session& session, const Scenario& s, const ParallelPlan& plan) {
   const std::string& file = session.options.placement;
-  if (!file.empty()) costmodel::write_file(file, placement_text(placement(plan, s.cluster), file));
+  if (!file.empty()) write_file(file, placement_text(placement(plan, s.cluster), file));
+}
+
+// What adds a part to a report of training has nothing to say of serving.
+void refuse_training_flags(const Options& options) {
+  const std::pair<bool, const char*> flags[]{
+      {options.front, "--front"},
+      {options.sensitivity, "--sensitivity"},
+      {options.upgrades, "--upgrades"},
+      {options.limits.any(), "--deadline and --budget"},
+      {!options.strategy.empty(), "--strategy"},
+      {!options.placement.empty(), "--placement"},
+  };
+  for (const auto& [asked, flag] : flags) {
+    if (!asked) continue;
+    throw ConfigError({}, fmt::format("shardplan: {} goes with training, not with serving", flag),
+                      "leave it out; plan's report of serving has a front of its own");
+  }
+}
+
+ServingScenario load_serving(const Session& session) {
+  refuse_training_flags(session.options);
+  ServingScenario s =
+      costmodel::load_serving(file_of(session), session.path, session.options.assignments);
+  require_outputs(session.options);
+  return s;
+}
+
+std::string serving_yaml(const Session& session, const ServingScenario& chosen) {
+  Value root = serving_tree(file_of(session), session.path, session.options.assignments);
+  const auto number = [](std::int64_t n) { return scalar_value(std::to_string(n)); };
+  const auto sizes_value = [&](const ServingSizes& sizes) {
+    Value map;
+    map.set("tp", number(sizes.tp));
+    map.set("pp", number(sizes.pp));
+    map.set("ep", number(sizes.ep));
+    map.set("dp", number(sizes.dp));
+    return map;
+  };
+  Value plan;
+  if (chosen.plan.disaggregation) {
+    Value pools;
+    pools.set("prefill", sizes_value(chosen.plan.disaggregation->prefill));
+    pools.set("decode", sizes_value(chosen.plan.disaggregation->decode));
+    plan.set("disaggregation", pools);
+  } else {
+    plan = sizes_value(sizes_of(chosen));
+  }
+  root.set("plan", plan);
+  Value& serving = *root.find("serving");
+  serving.set("weights", scalar_value(std::string(to_string(chosen.serving.weights))));
+  serving.set("max_num_seqs", number(chosen.serving.limits.max_num_seqs));
+  serving.set("max_num_batched_tokens", number(chosen.serving.limits.max_num_batched_tokens));
+  root.erase("assumed");
+  return to_yaml(root);
+}
+
+CommandResult without_serving_plan(const Session& session, const ServingScenario& s) {
+  const auto fit = find_serving_fit(session.path);
+  const ServingSearch found = search_serving(s, 1);
+  CommandResult result =
+      session.options.format == Format::json
+          ? CommandResult{no_answer, serving_search_json(s, found, fit), {}}
+          : unanswered(session, serving_search_report(s, found, fit, session.style));
+  if (wants_page(session.options)) result.page = serving_search_page(s, found, fit);
+  return result;
+}
+
+std::vector<std::string> memory_warnings(const Estimate& estimate) {
+  if (estimate.fits()) return {};
+  return {fmt::format("warning: the plan does not fit in memory: stage {} needs {} of {}",
+                      estimate.fullest, format_bytes(estimate.peak),
+                      format_bytes(estimate.capacity))};
+}
+
+std::vector<std::string> plan_warnings(const Options& options, const Scenario& scenario,
+                                       const Estimate& estimate) {
+  std::vector<std::string> lines = memory_warnings(estimate);
+  if (scenario.plan.written.empty()) {
+    const std::string to = options.to.empty() ? "" : " --to " + shell_word(options.to);
+    lines.push_back(fmt::format(
+        "note: the scenario has no plan: this is the default one. For the best: shardplan plan {} "
+        "--format yaml --out best.yaml, then shardplan {} best.yaml{}",
+        scenario_text(options), options.command, to));
+  }
+  return lines;
+}
+
+std::vector<std::string> note_lines(const std::vector<std::string>& notes) {
+  std::vector<std::string> lines;
+  for (const auto& note : notes) lines.push_back("note: " + note);
+  return lines;
+}
+
+JobOperand read_job_operand(const Session& session, const std::string& operand,
+                            std::vector<std::string>& told) {
+  const Options& options = session.options;
+  const std::string file = scenario_file(operand, session.path);
+  if (format_of(file) == JobFormat::scenario && options.cluster.empty()) {
+    Value written = loaded(session.path, file);
+    for (const auto& assignment : options.assignments)
+      assign_path(written, assignment, mark_of_argument("--set", assignment));
+    return {load_scenario(file, session.path, options.assignments), std::move(written)};
+  }
+  ImportedJob job = read_job(file);
+  if (!options.cluster.empty()) set_cluster(job, options.cluster);
+  for (const auto& assignment : options.assignments)
+    set_key(job, assignment, mark_of_argument("--set", assignment));
+  if (!job.missing.empty()) {
+    const MissingKey& key = job.missing.front();
+    throw ConfigError({file, 0, 0}, "does not say " + key.key, key.remedy);
+  }
+  for (const auto& note : job.notes) told.push_back("note: " + note);
+  for (const auto& word : job.left_out) told.push_back("note: left out: " + word);
+  return {read_scenario(job.scenario, std::filesystem::path(file).stem().string(), session.path),
+          job.scenario};
 }
 
 }  // namespace planner

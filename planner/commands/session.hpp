@@ -8,10 +8,12 @@
 #include <vector>
 
 #include "costmodel/config/search_path.hpp"
+#include "costmodel/config/value.hpp"
 #include "costmodel/estimate/estimate.hpp"
 #include "costmodel/machine/cluster_spec.hpp"
 #include "costmodel/plan/parallel_plan.hpp"
 #include "costmodel/scenario/scenario.hpp"
+#include "costmodel/serving/serving_spec.hpp"
 #include "planner/commands/options.hpp"
 #include "planner/report/plan_report.hpp"
 #include "planner/report/table.hpp"
@@ -101,5 +103,43 @@ CommandResult without_plan(const Session& session, const costmodel::Scenario& sc
 // Implements --placement FILE.
 void write_placement(const Session& session, const costmodel::Scenario& scenario,
                      const costmodel::ParallelPlan& plan);
+
+// Of a scenario of serving (`workload: inference`). Throws ConfigError for a flag that goes with
+// training alone.
+void refuse_training_flags(const Options& options);
+
+// The scenario named on the command line with `--set` applied. Throws ConfigError, also for a flag
+// of training and when an output cannot be written, or is the scenario's file.
+costmodel::ServingScenario load_serving(const Session& session);
+
+// The scenario as YAML with the plan of `chosen` written out; it can be loaded again.
+std::string serving_yaml(const Session& session, const costmodel::ServingScenario& chosen);
+
+// The result where no plan fits and keeps what is asked: what would help.
+CommandResult without_serving_plan(const Session& session,
+                                   const costmodel::ServingScenario& scenario);
+
+// One warning per line, if the plan does not fit: names the stage that is fullest relative to its
+// own devices.
+std::vector<std::string> memory_warnings(const costmodel::Estimate& estimate);
+
+// memory_warnings(), and, for the two commands that then use the best plan, that the scenario has
+// no plan.
+std::vector<std::string> plan_warnings(const Options& options, const costmodel::Scenario& scenario,
+                                       const costmodel::Estimate& estimate);
+
+// Notes as lines for standard error.
+std::vector<std::string> note_lines(const std::vector<std::string>& notes);
+
+// A job as an operand of a command: a scenario, or a framework's own words.
+struct JobOperand {
+  costmodel::Scenario scenario;
+  costmodel::Value written;  // the map of the scenario, with --set and --cluster
+};
+
+// The job that `operand` describes. Notes and what was left out go to `told`. Throws ConfigError
+// for the first key that a prediction needs and nobody says.
+JobOperand read_job_operand(const Session& session, const std::string& operand,
+                            std::vector<std::string>& told);
 
 }  // namespace planner

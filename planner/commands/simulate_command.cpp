@@ -11,20 +11,15 @@
 #include "costmodel/plan/plan_schedule.hpp"
 #include "costmodel/plan/plan_text.hpp"
 #include "costmodel/schedule/chrome_trace.hpp"
-#include "planner/commands/plan_warnings.hpp"
+#include "planner/commands/session.hpp"
 #include "planner/page/json_page.hpp"
 #include "planner/page/json_schedule_page.hpp"
 #include "planner/report/json_report.hpp"
-#include "planner/report/json_schedules.hpp"
 #include "planner/report/schedule_comparison.hpp"
 
 namespace planner {
 
-using costmodel::Estimate;
-using costmodel::Evaluator;
-using costmodel::Scenario;
-using costmodel::Timeline;
-using costmodel::write_file;
+using namespace costmodel;
 
 namespace {
 
@@ -42,33 +37,31 @@ std::string times_text(const Estimate& e, const Timeline& timeline) {
 }
 
 // The note that it is written.
-std::string written_schedule(const std::string& file, const costmodel::ParallelPlan& plan,
+std::string written_schedule(const std::string& file, const ParallelPlan& plan,
                              Evaluator& evaluator) {
-  const costmodel::PlacedPipelines pipelines(plan, evaluator);
+  const PlacedPipelines pipelines(plan, evaluator);
   if (pipelines.size() > 1) {
-    throw costmodel::ConfigError({}, "replicas of unequal shares have a schedule each",
-                                 "leave --write-schedule out, or plan.replicas");
+    throw ConfigError({}, "replicas of unequal shares have a schedule each",
+                      "leave --write-schedule out, or plan.replicas");
   }
   if (plan.ways() > 1) {
-    throw costmodel::ConfigError(
+    throw ConfigError(
         {}, fmt::format("a file has each stage on one rank, and {} on two", schedule_text(plan)),
         "leave --write-schedule out, or set plan.schedule: dualpipe-v");
   }
   const auto& [pipeline, its] = pipelines[0];
-  const costmodel::PlanCost& cost = its->cost(pipeline.plan);
+  const PlanCost& cost = its->cost(pipeline.plan);
   const auto schedule = schedule_of(pipeline.plan, cost.micro_batches, cost.times, cost.shares);
   write_file(file, file.ends_with(".csv") ? to_csv(schedule) : to_text(schedule));
-  return "schedule written to " + costmodel::shell_word(file) +
-         " (plan.schedule: {file: ...} reads it)";
+  return "schedule written to " + shell_word(file) + " (plan.schedule: {file: ...} reads it)";
 }
 
 // All schedules instead of the plan's.
-CommandResult comparison(const Session& session, const Scenario& s,
-                         const costmodel::ParallelPlan& plan) {
+CommandResult comparison(const Session& session, const Scenario& s, const ParallelPlan& plan) {
   const Options& options = session.options;
   if (!options.trace.empty() || !options.write_schedule.empty()) {
-    throw costmodel::ConfigError({}, "shardplan: --compare has all schedules, a file has one",
-                                 "leave --trace and --write-schedule out, or --compare");
+    throw ConfigError({}, "shardplan: --compare has all schedules, a file has one",
+                      "leave --trace and --write-schedule out, or --compare");
   }
   const auto schedules = compared_schedules(s, plan);
   CommandResult result;
@@ -92,21 +85,21 @@ CommandResult simulate_command(const Session& session) {
   const auto& plan = settled->plan;
   if (session.options.compare_schedules) {
     if (!plan.even()) {
-      throw costmodel::ConfigError({}, "stages or replicas of their own have no other schedules",
-                                   "leave --compare out, or plan.stages and plan.replicas");
+      throw ConfigError({}, "stages or replicas of their own have no other schedules",
+                        "leave --compare out, or plan.stages and plan.replicas");
     }
     return comparison(session, s, plan);
   }
   Evaluator evaluator = evaluator_of(s);
   const auto timeline = evaluator.timeline(plan);
   const auto estimate = evaluator.estimate(plan);
-  const costmodel::IterationFigures figures{estimate.iteration, estimate.bubble_fraction};
+  const IterationFigures figures{estimate.iteration, estimate.bubble_fraction};
   CommandResult result;
   result.warnings = plan_warnings(session.options, s, estimate);
   for (const auto& note : note_lines(settled->notes)) result.warnings.push_back(note);
   if (!session.options.trace.empty()) {
     write_file(session.options.trace, to_chrome_trace(timeline, figures));
-    result.warnings.push_back("trace written to " + costmodel::shell_word(session.options.trace) +
+    result.warnings.push_back("trace written to " + shell_word(session.options.trace) +
                               " (open it in ui.perfetto.dev)");
     const std::string left_out = left_out_of_trace(timeline);
     if (!left_out.empty()) result.warnings.push_back(left_out);

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <filesystem>
 #include <iterator>
 #include <map>
 #include <optional>
@@ -16,23 +17,23 @@
 #include "costmodel/base/unit_text.hpp"
 #include "costmodel/config/override.hpp"
 #include "costmodel/config/yaml.hpp"
-#include "costmodel/estimate/evaluator.hpp"
+#include "costmodel/estimate/plan_estimate.hpp"
 #include "costmodel/plan/plan_text.hpp"
 #include "costmodel/scenario/scenario.hpp"
+#include "costmodel/serving/serving_reader.hpp"
 #include "planner/commands/interruption.hpp"
-#include "planner/commands/plan_warnings.hpp"
-#include "planner/commands/weak_scaling.hpp"
+#include "planner/commands/session.hpp"
+#include "planner/commands/sweep_axes.hpp"
 #include "planner/page/json_curves.hpp"
 #include "planner/page/json_page.hpp"
 #include "planner/report/json_report.hpp"
+#include "planner/report/serving_comparison.hpp"
+#include "planner/report/serving_report.hpp"
 #include "planner/search/settled_plan.hpp"
 
 namespace planner {
 
-using costmodel::ConfigError;
-using costmodel::Estimate;
-using costmodel::mark_of_argument;
-using costmodel::Scenario;
+using namespace costmodel;
 
 namespace {
 
@@ -53,8 +54,8 @@ SweptPoint result_of(const Scenario& scenario, int threads) {
   const bool searched = !scenario.plan.automatic.empty();
   const auto settled = settled_plan(scenario, threads);
   if (!settled) return failed(no_valid_choice, searched);
-  costmodel::Evaluator evaluator(scenario.model, scenario.cluster, scenario.training);
-  const Estimate e = evaluator.estimate(settled->plan);
+  const Estimate e =
+      estimate_of(scenario.model, scenario.cluster, scenario.training, settled->plan);
   SweptPoint point{{fmt::format("{}", e.plan.dp), fmt::format("{}", e.micro_batches),
                     fmt::format("{:.6g}", e.iteration.value), fmt::format("{:.6g}", e.tokens_per_s),
                     fmt::format("{:.4f}", e.mfu), fmt::format("{:.4f}", e.bubble_fraction),
@@ -76,8 +77,8 @@ SweptPoint priced(const Scenario& scenario, int threads) {
   }
 }
 
-bool has_plan(const costmodel::Value& scenario) {
-  const costmodel::Value* plan = scenario.find("plan");
+bool has_plan(const Value& scenario) {
+  const Value* plan = scenario.find("plan");
   return plan != nullptr && (plan->is_scalar() || !plan->entries.empty());
 }
 
@@ -128,7 +129,7 @@ std::string knee_note(const std::vector<SweptPoint>& points) {
   for (const SweptPoint& point : points) {
     if (!point.scales.knee) continue;
     knees.push_back(fmt::format("{} devices ({:.0f} % parallel efficiency)",
-                                costmodel::format_integer(point.scales.devices),
+                                format_integer(point.scales.devices),
                                 100 * *point.scales.efficiency));
   }
   const bool any = std::ranges::any_of(
@@ -184,7 +185,7 @@ class Sweep {
       for (PricedPoint& point : block) point = read(points.size());
       std::vector<char> done(block.size(), 0);
       const auto each = std::max<int>(1, threads_ / static_cast<int>(block.size()));
-      costmodel::share_out(block.size(), threads_, [&](std::size_t i) {
+      share_out(block.size(), threads_, [&](std::size_t i) {
         if (block[i] && over()) return;
         if (block[i]) points[first + i] = block[i](each);
         done[i] = 1;
@@ -202,7 +203,7 @@ class Sweep {
 
   // Adds the point: one that cannot be read says why, and has nothing to be priced.
   PricedPoint read(std::size_t i) {
-    costmodel::Value value = workload_.root;
+    Value value = workload_.root;
     swept.values.push_back(place(swept.axes, i, value));
     swept.points.emplace_back();
     bool adjusted = false;
@@ -255,23 +256,19 @@ Table sweep_table(const SweptPoints& swept, const std::vector<Column>& columns, 
   return table;
 }
 
-Swept sweep(const std::string& file, const costmodel::ConfigPath& path, const Options& options,
+Swept sweep(const std::string& file, const ConfigPath& path, const Options& options,
             const std::function<bool()>& stopped) {
   SweptWorkload training;
   training.root = loaded(path, file);
   for (const auto& assignment : options.assignments)
     assign_path(training.root, assignment, mark_of_argument("--set", assignment));
-  training.read = [&](const costmodel::Value& value) -> PricedPoint {
-    return [s = costmodel::read_scenario(value, file, path)](int threads) {
-      return priced(s, threads);
-    };
+  training.read = [&](const Value& value) -> PricedPoint {
+    return [s = read_scenario(value, file, path)](int threads) { return priced(s, threads); };
   };
   std::optional<WeakScaling> weak;
   if (options.weak) {
     weak.emplace(axes_of(options), training.root);
-    training.adjust = [&](const auto& values, costmodel::Value& value) {
-      weak->place(values, value);
-    };
+    training.adjust = [&](const auto& values, Value& value) { weak->place(values, value); };
   }
   SweptPoints swept = sweep_points(options, training, stopped);
   const auto& points = swept.points;
@@ -325,6 +322,63 @@ CommandResult sweep_result(const Session& session, const SweepUntil& sweep_until
                       result);
   }
   return result;
+}
+
+namespace {
+
+SweptPoint result_of(const ServingScenario& written) {
+  SweptPoint point;
+  point.searched = !written.plan.tp && !written.plan.pp && !written.plan.ep;
+  const auto s = settled_serving(written);
+  if (!s) {
+    point.error = no_serving_plan;
+    return point;
+  }
+  const ServingEstimate e = planned_estimate(*s);
+  point.cells = served_cells(e);
+  point.plan = fmt::format("{} · {}", plan_text(*s, e.sizes), to_string(e.weights));
+  return point;
+}
+
+SweptPoint priced(const ServingScenario& written) {
+  try {
+    return result_of(written);
+  } catch (const ConfigError& fault) {
+    return {.cells = {}, .plan = {}, .error = fault.what()};
+  }
+}
+
+}  // namespace
+
+Swept sweep_serving(const Session& session, const std::function<bool()>& stopped) {
+  const Options& options = session.options;
+  refuse_training_flags(options);
+  if (options.weak) {
+    throw ConfigError({}, "shardplan: --weak goes with training, not with serving",
+                      "sweep serving.concurrency beside cluster.devices");
+  }
+  const std::string file = file_of(session);
+  SweptWorkload serving;
+  serving.root = serving_tree(file, session.path, options.assignments);
+  serving.read = [&](const Value& value) -> PricedPoint {
+    const std::string name = std::filesystem::path(file).stem().string();
+    return [s = read_serving(value, name, session.path)](int) { return priced(s); };
+  };
+  const SweptPoints swept = sweep_points(options, serving, stopped);
+  std::vector<Column> columns;
+  for (const auto& title : served_titles()) columns.push_back({title});
+  Swept result{sweep_table(swept, columns, true), {}, swept.unreadable};
+  if (std::ranges::any_of(swept.points, &SweptPoint::searched)) {
+    result.notes.emplace_back(
+        "the plan was searched at every point: the column `plan` has what was chosen");
+  }
+  return result;
+}
+
+CommandResult sweep_serving_command(const Session& session) {
+  return sweep_result(session, [&](const std::function<bool()>& stopped) {
+    return sweep_serving(session, stopped);
+  });
 }
 
 }  // namespace planner

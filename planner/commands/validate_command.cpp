@@ -29,8 +29,7 @@
 
 namespace planner {
 
-using costmodel::ConfigError;
-using costmodel::write_file;
+using namespace costmodel;
 
 namespace {
 
@@ -99,7 +98,7 @@ CommandResult with_runs_known(const Session& session) {
 
 // Progress on one line, overwritten in place.
 std::function<void(std::size_t, std::size_t)> search_progress(bool quiet) {
-  if (quiet || !costmodel::overwrites_lines(STDERR_FILENO)) return {};
+  if (quiet || !overwrites_lines(STDERR_FILENO)) return {};
   return [](std::size_t done, std::size_t all) {
     fmt::print(stderr, "\r{} of {} searches and predictions{}", done, all, done == all ? "\n" : "");
   };
@@ -128,8 +127,7 @@ CommandResult against_planner(const Session& session) {
     result.text = to_csv(expert_rows(compared));
   } else {
     result.text = expert_report(compared, options.rows, session.style);
-    if (!options.notes.empty())
-      result.text += "\n" + costmodel::printable_lines(costmodel::read_file(options.notes));
+    if (!options.notes.empty()) result.text += "\n" + printable_lines(read_file(options.notes));
   }
   return result;
 }
@@ -139,7 +137,7 @@ CommandResult validate_serving(const Session& session) {
   const Options& options = session.options;
   auto runs = read_serving_runs(options.operands, session.path);
   const int threads = threads_of(options);
-  costmodel::ServingFit fit = find_serving_fit(session.path);
+  ServingFit fit = find_serving_fit(session.path);
   const bool fits = options.leave_one_source_out || !options.write_residuals.empty();
   if (fits) {
     if (!options.write_residuals.empty()) fit = fit_serving(runs, threads);
@@ -202,9 +200,9 @@ CommandResult validate_command(const Session& session) {
   CommandResult result;
   for (const auto& file : left_out) result.warnings.push_back(file + " has no runs: left out");
   limit_error(summary_of(rows).macro_mape, "the mean error over sources", session, result);
-  std::optional<costmodel::ResidualTable> written;
+  std::optional<ResidualTable> written;
   if (!session.options.write_residuals.empty()) {
-    const costmodel::ErrorBand unknown;
+    const ErrorBand unknown;
     const double pairs = pair_spread_of(rows).value_or(unknown.pair_spread);
     const RefitResult fitted = refitted(session, true);
     written = fit_residuals(fitted, pairs);
@@ -217,10 +215,8 @@ CommandResult validate_command(const Session& session) {
     if (known.by_source.size() > 1) written->sites = site_spread(known);
     write_file(session.options.write_residuals, to_yaml(*written));
   }
-  const costmodel::ResidualTable* kept =
-      written ? &*written : costmodel::find_residuals(session.path);
-  const std::string notes =
-      session.options.notes.empty() ? "" : costmodel::read_file(session.options.notes);
+  const ResidualTable* kept = written ? &*written : find_residuals(session.path);
+  const std::string notes = session.options.notes.empty() ? "" : read_file(session.options.notes);
   const bool every = session.options.rows;
   switch (session.options.format) {
     case Format::json: result.text = validation_json(rows, kept); break;
@@ -231,7 +227,7 @@ CommandResult validate_command(const Session& session) {
     case Format::yaml:
     case Format::md: {
       result.text = validation_report(rows, every, session.style, kept);
-      if (!notes.empty()) result.text += "\n" + costmodel::printable_lines(notes);
+      if (!notes.empty()) result.text += "\n" + printable_lines(notes);
       break;
     }
   }

@@ -12,9 +12,7 @@
 
 namespace planner {
 
-using costmodel::Estimate;
-using costmodel::format_integer;
-using costmodel::Scenario;
+using namespace costmodel;
 
 namespace {
 

@@ -10,7 +10,9 @@
 
 namespace planner {
 
-std::vector<int> untried_expert_sizes(const costmodel::Scenario& s) {
+using namespace costmodel;
+
+std::vector<int> untried_expert_sizes(const Scenario& s) {
   if (s.model.experts == 0) return {};
   const int tried = s.plan.etp.value_or(1);
   std::vector<int> ranks;
@@ -22,9 +24,8 @@ std::vector<int> untried_expert_sizes(const costmodel::Scenario& s) {
   return ranks;
 }
 
-std::vector<std::string> fitting_expert_sizes(costmodel::ParallelPlan plan,
-                                              costmodel::Evaluator& evaluator) {
-  const costmodel::Workload& on = evaluator.workload();
+std::vector<std::string> fitting_expert_sizes(ParallelPlan plan, Evaluator& evaluator) {
+  const Workload& on = evaluator.workload();
   if (on.model.experts == 0 || !plan.even()) return {};
   const int own = plan.etp;
   std::vector<std::int64_t> ranks = divisors(std::int64_t{plan.tp} * plan.cp * plan.dp / plan.ep);
@@ -34,7 +35,7 @@ std::vector<std::string> fitting_expert_sizes(costmodel::ParallelPlan plan,
     if (etp == own || etp > on.cluster.devices_per_node) continue;
     plan.etp = static_cast<int>(etp);
     if (!violations(plan, on.model, on.cluster, on.training).empty()) continue;
-    const costmodel::Bytes peak = evaluator.cost(plan).peak;
+    const Bytes peak = evaluator.cost(plan).peak;
     if (peak <= on.cluster.device.memory)
       fitting.push_back(fmt::format("etp {}: fits in {}", etp, format_bytes(peak)));
   }

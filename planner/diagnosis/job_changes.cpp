@@ -13,11 +13,7 @@
 
 namespace planner {
 
-using costmodel::Estimate;
-using costmodel::Evaluator;
-using costmodel::Overlap;
-using costmodel::Scenario;
-using costmodel::Seconds;
+using namespace costmodel;
 
 namespace {
 
@@ -68,7 +64,7 @@ std::vector<JobChange> helpful_changes(const Scenario& s, const Estimate& now, s
   for (const OverlapKey& key : overlap_switches) {
     const bool has = s.training.stack.framework.find(key.of) != std::string::npos;
     if (!has || s.training.overlap.*key.on) continue;
-    costmodel::TrainingSpec training = s.training;
+    TrainingSpec training = s.training;
     training.overlap.*key.on = true;
     Evaluator evaluator(s.model, s.cluster, training);
     const Estimate then = evaluator.estimate(now.plan);

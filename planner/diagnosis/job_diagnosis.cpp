@@ -13,8 +13,7 @@
 
 namespace planner {
 
-using costmodel::Scenario;
-using costmodel::Seconds;
+using namespace costmodel;
 
 namespace {
 
@@ -27,7 +26,7 @@ struct Widths {
 // z of the 95th percentile.
 constexpr double z95 = 1.6449;
 
-Widths of_prediction(const costmodel::ErrorBand& band) {
+Widths of_prediction(const ErrorBand& band) {
   return {.faster = -std::log(band.low) / z95,
           .slower = std::log(band.high) / z95,
           .part = band.pair_spread,
@@ -37,7 +36,7 @@ Widths of_prediction(const costmodel::ErrorBand& band) {
 }
 
 // Of what is in no hypothesis: a job twice as slow is no surprise, and all else may be anything.
-Widths of_none(const costmodel::ErrorBand& band) {
+Widths of_none(const ErrorBand& band) {
   return {.faster = -std::log(band.low) / z95,
           .slower = std::max(0.7, std::log(band.high) / z95),
           .part = 0.5,
@@ -174,7 +173,7 @@ class Suspects {
 // What the log says of settings, with the batch that its stamps and rates tell: to a whole number
 // of micro-batches.
 std::vector<Saying> settings_of(const TrainingLog& log, const Scenario& s,
-                                const costmodel::ParallelPlan& plan) {
+                                const ParallelPlan& plan) {
   std::vector<Saying> said = log.said;
   if (log.says("training.global_batch") != nullptr || !log.stamped) return said;
   const IterationSize size = iteration_size(s);
@@ -210,14 +209,12 @@ IterationSize iteration_size(const Scenario& s) {
                          static_cast<double>(s.cluster.devices)};
 }
 
-JobDiagnosis diagnose_job(const Scenario& s, const costmodel::ParallelPlan& plan,
-                          const TrainingLog& log) {
+JobDiagnosis diagnose_job(const Scenario& s, const ParallelPlan& plan, const TrainingLog& log) {
   JobDiagnosis d;
   const Job job{.cluster = s.cluster, .training = s.training, .plan = plan};
-  costmodel::Evaluator evaluator(s.model, s.cluster, s.training);
+  Evaluator evaluator(s.model, s.cluster, s.training);
   d.estimate = evaluator.estimate(plan);
-  d.expected =
-      predicted(d.estimate, plan.even() ? evaluator.cost(plan) : costmodel::PlanCost(), job);
+  d.expected = predicted(d.estimate, plan.even() ? evaluator.cost(plan) : PlanCost(), job);
   Suspects suspects(log, s, d.expected);
 
   Variant as_said{"", job};

@@ -10,8 +10,7 @@
 
 namespace planner {
 
-using costmodel::Overlap;
-using costmodel::Recomputation;
+using namespace costmodel;
 using Variants = std::vector<Variant>;
 
 namespace {
@@ -19,7 +18,7 @@ namespace {
 Variants unchanged(const Suspect& s) { return {{"it runs as configured", s.job}}; }
 
 // All rates of a device, so many times slower.
-void slow_down(costmodel::DeviceSpec& device, double times) {
+void slow_down(DeviceSpec& device, double times) {
   for (auto& peak : device.peak) peak *= 1 / times;
   device.vector_peak *= 1 / times;
   device.memory_bandwidth *= 1 / times;
@@ -67,7 +66,7 @@ Variants global_batch(const Suspect& s) {
   for (const auto other : {now * 2, now * 4, now / 2}) {
     Variant& v = list.emplace_back(
         Variant{fmt::format("{} sequences an iteration instead of {}: another accumulation count",
-                            costmodel::format_integer(other), costmodel::format_integer(now)),
+                            format_integer(other), format_integer(now)),
                 s.job});
     v.job.training.global_batch = other;
   }
@@ -78,8 +77,8 @@ Variants tp_across_nodes(const Suspect& s) {
   Variants list;
   const Job& now = s.job;
   if (now.plan.tp == 1 || !now.plan.even()) return list;
-  const auto outermost = [&](const costmodel::ParallelPlan& plan) {
-    return costmodel::Mesh(plan).layout(costmodel::Axis::tensor, now.cluster).outermost();
+  const auto outermost = [&](const ParallelPlan& plan) {
+    return Mesh(plan).layout(costmodel::Axis::tensor, now.cluster).outermost();
   };
   for (const char* order : {"dp-tp-cp-ep-pp", "pp-tp-cp-ep-dp"}) {
     Variant v{fmt::format("tensor-parallel groups span nodes: ranks in the order {}", order), now};
@@ -125,33 +124,33 @@ Variants recomputation(const Suspect& s) {
     if (kind <= now || !s.job.plan.even()) continue;
     if (kind == Recomputation::selective && !s.job.training.stack.offers.selective_recompute)
       continue;
-    Variant& v = list.emplace_back(
-        Variant{fmt::format("{} recomputation is on instead of {}",
-                            costmodel::recomputation_names[static_cast<std::size_t>(kind)],
-                            costmodel::recomputation_names[static_cast<std::size_t>(now)]),
-                s.job});
+    Variant& v =
+        list.emplace_back(Variant{fmt::format("{} recomputation is on instead of {}",
+                                              recomputation_names[static_cast<std::size_t>(kind)],
+                                              recomputation_names[static_cast<std::size_t>(now)]),
+                                  s.job});
     v.job.plan.recompute = {kind};
   }
   return list;
 }
 
 Variants eager_attention(const Suspect& s) {
-  if (s.job.training.stack.kernels.attention == costmodel::AttentionKernel::unfused) return {};
+  if (s.job.training.stack.kernels.attention == AttentionKernel::unfused) return {};
   Variant v{"attention runs as separate kernels, not as FlashAttention", s.job};
-  v.job.training.stack.kernels.attention = costmodel::AttentionKernel::unfused;
+  v.job.training.stack.kernels.attention = AttentionKernel::unfused;
   return {std::move(v)};
 }
 
 Variants not_narrow(const Suspect& s) {
-  if (!costmodel::is_narrow(s.job.training.precision)) return {};
+  if (!is_narrow(s.job.training.precision)) return {};
   Variant v{fmt::format("products run in bf16, not in {}", to_string(s.job.training.precision)),
             s.job};
-  v.job.training.precision = costmodel::Precision::bf16;
+  v.job.training.precision = Precision::bf16;
   v.job.training.narrow_attention = false;
   return {std::move(v)};
 }
 
-void limit(costmodel::Tier& tier, double share) {
+void limit(Tier& tier, double share) {
   tier.bandwidth *= share;
   tier.single *= share;
   for (auto& group : tier.groups) group.bandwidth *= share;

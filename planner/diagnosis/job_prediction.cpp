@@ -6,10 +6,7 @@
 
 namespace planner {
 
-using costmodel::Estimate;
-using costmodel::Evaluator;
-using costmodel::PlanCost;
-using costmodel::Seconds;
+using namespace costmodel;
 
 namespace {
 
@@ -27,10 +24,9 @@ PredictedPart over_ranks(const std::vector<Seconds>& by_stage, const Estimate& e
   return {least, most};
 }
 
-costmodel::Bytes as_counted(const Estimate& e, costmodel::StackMemory memory,
-                            costmodel::ReportedMemory by) {
+Bytes as_counted(const Estimate& e, StackMemory memory, ReportedMemory by) {
   memory.reported = by;
-  return costmodel::reported_peak(e.peak, memory);
+  return reported_peak(e.peak, memory);
 }
 
 }  // namespace
@@ -39,8 +35,8 @@ PredictedJob predicted(const Estimate& e, const PlanCost& cost, const Job& job) 
   PredictedJob p;
   p.iteration = e.iteration;
   p.slow_iterations = job.slow_iterations;
-  p.allocated = as_counted(e, job.training.stack.memory, costmodel::ReportedMemory::allocated);
-  p.reserved = as_counted(e, job.training.stack.memory, costmodel::ReportedMemory::reserved);
+  p.allocated = as_counted(e, job.training.stack.memory, ReportedMemory::allocated);
+  p.reserved = as_counted(e, job.training.stack.memory, ReportedMemory::reserved);
   p.has_parts = e.plan.even();
   if (!p.has_parts) return p;
   part_of(p, JobPart::forward) = over_ranks(e.stage_forward, e);
@@ -51,7 +47,7 @@ PredictedJob predicted(const Estimate& e, const PlanCost& cost, const Job& job) 
   const bool gathers = !job.training.overlap.overlap_param_gather;
   const double own = job.cluster.measured.time_factor;
   bool first = true;
-  for (const costmodel::RankRow& rank : cost.ranks) {
+  for (const RankRow& rank : cost.ranks) {
     const Seconds reduced = rank.after.gradient_exposed * own;
     const Seconds stepped =
         (rank.after.optimizer + (gathers ? rank.after.gather_exposed : Seconds())) * own;
@@ -64,8 +60,7 @@ PredictedJob predicted(const Estimate& e, const PlanCost& cost, const Job& job) 
   return p;
 }
 
-std::optional<PredictedJob> predict(const Job& job, const costmodel::ModelSpec& model,
-                                    bool data_in_forward) {
+std::optional<PredictedJob> predict(const Job& job, const ModelSpec& model, bool data_in_forward) {
   if (!is_valid(job.plan, model, job.cluster, job.training)) return {};
   Evaluator evaluator(model, job.cluster, job.training);
   const Estimate e = evaluator.estimate(job.plan);

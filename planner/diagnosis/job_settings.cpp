@@ -8,8 +8,7 @@
 
 namespace planner {
 
-using costmodel::ParallelPlan;
-using costmodel::Recomputation;
+using namespace costmodel;
 
 namespace {
 
@@ -83,7 +82,7 @@ std::optional<std::string> setting(const Job& job, std::string_view key) {
   if (const auto* one = row_of(switches, key)) return one->of(copy) ? "true" : "false";
   if (key == "plan.recompute") {
     const auto kind = static_cast<std::size_t>(job.plan.recompute.granularity);
-    return std::string(costmodel::recomputation_names[kind]);
+    return std::string(recomputation_names[kind]);
   }
   if (key == "training.precision") return std::string(to_string(job.training.precision));
   return {};
@@ -96,13 +95,13 @@ bool set_setting(Job& job, std::string_view key, const std::string& value) {
     return on.has_value();
   }
   if (key == "plan.recompute") {
-    const auto kind = place_of(costmodel::recomputation_names, value);
+    const auto kind = place_of(recomputation_names, value);
     if (kind) job.plan.recompute = {static_cast<Recomputation>(*kind)};
     return kind.has_value();
   }
   if (key == "training.precision") {
-    const auto kind = place_of(costmodel::precision_names, value);
-    if (kind) job.training.precision = static_cast<costmodel::Precision>(*kind);
+    const auto kind = place_of(precision_names, value);
+    if (kind) job.training.precision = static_cast<Precision>(*kind);
     return kind.has_value();
   }
   const auto n = whole(value);
@@ -118,9 +117,8 @@ bool set_setting(Job& job, std::string_view key, const std::string& value) {
   const std::int64_t model_parallel = std::int64_t{job.plan.tp} * job.plan.pp * job.plan.cp;
   if (model_parallel > 0 && key != "plan.dp")
     job.plan.dp = static_cast<int>(std::max<std::int64_t>(1, job.cluster.devices / model_parallel));
-  job.plan.schedule = costmodel::takes_chunks(job.plan.schedule, job.plan.vpp)
-                          ? job.plan.schedule
-                          : costmodel::usual_schedule(job.plan.vpp);
+  job.plan.schedule = takes_chunks(job.plan.schedule, job.plan.vpp) ? job.plan.schedule
+                                                                    : usual_schedule(job.plan.vpp);
   return true;
 }
 

@@ -7,12 +7,7 @@
 
 namespace planner {
 
-using costmodel::ClusterSpec;
-using costmodel::DeviceSpec;
-using costmodel::Dimension;
-using costmodel::Scenario;
-using costmodel::StackSpec;
-using costmodel::Tier;
+using namespace costmodel;
 
 namespace {
 
@@ -108,7 +103,7 @@ class OfDevice {
   OfDevice(Inputs& inputs, std::size_t group)
       : inputs_(inputs),
         group_(group),
-        device_(costmodel::groups_of(inputs.scenario().cluster)[group].device) {}
+        device_(groups_of(inputs.scenario().cluster)[group].device) {}
 
   const DeviceSpec& device() const { return device_; }
   void add(Fact fact, double DeviceSpec::*at) const {
@@ -118,7 +113,7 @@ class OfDevice {
     });
   }
   template <class Unit>
-  void add(Fact fact, costmodel::Quantity<Unit> DeviceSpec::*at) const {
+  void add(Fact fact, Quantity<Unit> DeviceSpec::*at) const {
     place(fact);
     inputs_.add(fact, (device_.*at).value, [group = group_, at](Scenario& s, double value) {
       (group_at(s, group).device.*at).value = value;
@@ -157,7 +152,7 @@ Fact duration(const std::string& key, const std::string& name) {
   return {.key = key, .name = name, .unit = Dimension::time, .spread = of_times};
 }
 
-void add_products(const OfDevice& of, costmodel::Precision precision) {
+void add_products(const OfDevice& of, Precision precision) {
   of.add(share("gemm.efficiency", "rate of products"), &DeviceSpec::gemm_efficiency);
   const auto at = static_cast<std::size_t>(precision);
   const std::string word(to_string(precision));
@@ -170,8 +165,8 @@ void add_products(const OfDevice& of, costmodel::Precision precision) {
   of.add(duration("gemm.start_s", "start of a product"), &DeviceSpec::gemm_start);
 }
 
-void add_attention(const OfDevice& of, costmodel::AttentionKernel kernel) {
-  const bool older = kernel == costmodel::AttentionKernel::flash2;
+void add_attention(const OfDevice& of, AttentionKernel kernel) {
+  const bool older = kernel == AttentionKernel::flash2;
   const std::string key = older ? "attention.flash2_" : "attention.";
   of.add(share(key + "forward_efficiency", "rate of attention, forward"),
          older ? &DeviceSpec::attention2_forward : &DeviceSpec::attention_forward);
@@ -209,7 +204,7 @@ void add_memory(const OfDevice& of) {
   of.add({.key = "memory.bytes",
           .name = "device memory",
           .unit = Dimension::size,
-          .spread = costmodel::usual_memory_margin,
+          .spread = usual_memory_margin,
           .from = "published peaks (docs/accuracy.md)"},
          &DeviceSpec::memory);
 }
@@ -356,7 +351,7 @@ void add_experts(Inputs& inputs) {
 std::vector<PricedInput> priced_inputs(const Scenario& scenario,
                                        const std::vector<StatedSpread>& stated) {
   Inputs inputs(scenario, stated);
-  for (std::size_t g = 0; g < costmodel::groups_of(scenario.cluster).size(); ++g) {
+  for (std::size_t g = 0; g < groups_of(scenario.cluster).size(); ++g) {
     const OfDevice of(inputs, g);
     add_products(of, scenario.training.precision);
     add_attention(of, scenario.training.stack.kernels.attention);

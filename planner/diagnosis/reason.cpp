@@ -7,8 +7,10 @@
 #include <cmath>
 #include <optional>
 #include <utility>
+#include <vector>
 
 #include "costmodel/base/unit_text.hpp"
+#include "costmodel/estimate/breakdown.hpp"
 #include "costmodel/estimate/evaluator.hpp"
 #include "costmodel/plan/mesh.hpp"
 #include "costmodel/plan/plan_keys.hpp"
@@ -18,13 +20,7 @@
 
 namespace planner {
 
-using costmodel::Breakdown;
-using costmodel::Estimate;
-using costmodel::Evaluator;
-using costmodel::ParallelPlan;
-using costmodel::Recomputation;
-using costmodel::Scenario;
-using costmodel::Seconds;
+using namespace costmodel;
 
 namespace {
 
@@ -145,9 +141,9 @@ std::string difference(const Estimate& best, const Estimate& other) {
 namespace {
 
 // A key's value in words of the ranking.
-std::string key_text(const costmodel::PlanKey& key, const ParallelPlan& plan) {
+std::string key_text(const PlanKey& key, const ParallelPlan& plan) {
   if (key.row.name == "stage_layers") {
-    return plan.stage_layers.empty() ? "even" : costmodel::stage_layers_text(plan.stage_layers);
+    return plan.stage_layers.empty() ? "even" : stage_layers_text(plan.stage_layers);
   }
   if (key.row.name == "recompute") return to_string(plan.recompute);
   if (key.row.name == "stages") return plan.stages.empty() ? "of one size" : "of own sizes";
@@ -156,15 +152,14 @@ std::string key_text(const costmodel::PlanKey& key, const ParallelPlan& plan) {
 }
 
 bool usual_schedules(const ParallelPlan& a, const ParallelPlan& b) {
-  return a.schedule == costmodel::usual_schedule(a.vpp) &&
-         b.schedule == costmodel::usual_schedule(b.vpp);
+  return a.schedule == usual_schedule(a.vpp) && b.schedule == usual_schedule(b.vpp);
 }
 
 }  // namespace
 
 std::vector<std::string> plan_changes(const ParallelPlan& from, const ParallelPlan& to) {
   std::vector<std::string> all;
-  for (const costmodel::PlanKey& key : costmodel::plan_key_rows()) {
+  for (const PlanKey& key : plan_key_rows()) {
     if (!key.value || (key.row.name == "schedule" && usual_schedules(from, to))) continue;
     const std::string before = key_text(key, from), after = key_text(key, to);
     if (before != after) all.push_back(fmt::format("{} {} -> {}", key.row.name, before, after));
@@ -176,16 +171,16 @@ namespace {
 
 // Entries that fix nothing: null, `auto` (including dp, which follows from the other sizes),
 // offload, and `cp_comm: none`.
-bool asks_for_nothing(const costmodel::Value::Entry& entry) {
-  const costmodel::Value& value = entry.value;
-  if (value.kind == costmodel::Value::Kind::null || entry.key == "offload") return true;
+bool asks_for_nothing(const Value::Entry& entry) {
+  const Value& value = entry.value;
+  if (value.kind == Value::Kind::null || entry.key == "offload") return true;
   if (!value.is_scalar()) return false;
   return value.text == "auto" || (entry.key == "cp_comm" && value.text == "none");
 }
 
 }  // namespace
 
-std::vector<std::string> fixed_keys(const costmodel::PlanRequest& plan) {
+std::vector<std::string> fixed_keys(const PlanRequest& plan) {
   std::vector<std::string> keys;
   for (const auto& entry : plan.written) {
     if (!asks_for_nothing(entry)) keys.push_back(entry.key);
@@ -202,11 +197,11 @@ std::optional<ParallelPlan> repaired(ParallelPlan plan, const Scenario& s) {
   plan.dp = static_cast<int>(s.cluster.devices / model_parallel);
   if (plan.tp == 1) plan.sequence_parallel = false;
   if (plan.replicas() == 1) plan.zero = 0;
-  if (plan.cp == 1) plan.cp_comm = costmodel::ContextExchange::p2p;
+  if (plan.cp == 1) plan.cp_comm = ContextExchange::p2p;
   for (int v = plan.vpp; v >= 1; --v) {
     ParallelPlan trial = plan;
     trial.vpp = v;
-    if (!takes_chunks(trial.schedule, v)) trial.schedule = costmodel::usual_schedule(v);
+    if (!takes_chunks(trial.schedule, v)) trial.schedule = usual_schedule(v);
     if (is_valid(trial, s.model, s.cluster, s.training)) return trial;
   }
   return {};
@@ -256,10 +251,10 @@ class Stepper {
           [](ParallelPlan& q) { q.sequence_parallel = !q.sequence_parallel; });
     }
     for (const auto kind : {Recomputation::none, Recomputation::selective, Recomputation::full}) {
-      if (p.recompute == costmodel::Recompute{kind, 0}) continue;
+      if (p.recompute == Recompute{kind, 0}) continue;
       add("recompute",
           fmt::format("{} -> {}", to_string(p.recompute),
-                      costmodel::recomputation_names[static_cast<std::size_t>(kind)]),
+                      recomputation_names[static_cast<std::size_t>(kind)]),
           [kind](ParallelPlan& q) {
             q.recompute = {kind, 0};
           });
@@ -278,8 +273,7 @@ class Stepper {
   void groups_of_shards() {
     const ParallelPlan& p = from_.plan;
     if (p.zero < 1 || !s_.training.stack.offers.hybrid_sharding) return;
-    const int shards =
-        ranks_nearby(costmodel::Mesh(p).replica_layout(s_.cluster), s_.cluster) / p.cp;
+    const int shards = ranks_nearby(Mesh(p).replica_layout(s_.cluster), s_.cluster) / p.cp;
     const bool some = shards > 1 || (shards == 1 && p.cp > 1);
     const int groups = p.dp_replicate > 1 ? 1 : some ? p.dp / shards : 1;
     if (groups == p.dp_replicate) return;
@@ -290,9 +284,9 @@ class Stepper {
   void exchanges() {
     const ParallelPlan& p = from_.plan;
     if (p.cp == 1) return;
-    const auto& names = costmodel::context_exchange_names;
+    const auto& names = context_exchange_names;
     for (std::size_t i = 0; i < names.size(); ++i) {
-      const auto other = static_cast<costmodel::ContextExchange>(i);
+      const auto other = static_cast<ContextExchange>(i);
       if (other == p.cp_comm) continue;
       add("cp_comm", fmt::format("{} -> {}", names[static_cast<std::size_t>(p.cp_comm)], names[i]),
           [other](ParallelPlan& q) { q.cp_comm = other; });
@@ -351,6 +345,43 @@ std::vector<Step> one_step_away(const Estimate& from, const Scenario& scenario,
                                 Evaluator& evaluator) {
   if (!from.plan.stages.empty()) return {};
   return Stepper(from, scenario, evaluator).all();
+}
+
+namespace {
+
+// The rank whose stages take longest for a micro-batch.
+int longest_at_work(const Estimate& e) {
+  std::vector<Seconds> work(static_cast<std::size_t>(e.plan.pp));
+  for (std::size_t k = 0; k < e.stage_forward.size(); ++k) {
+    const int rank = rank_of(e.plan.schedule, e.plan.pp, static_cast<int>(k));
+    work[static_cast<std::size_t>(rank)] += e.stage_forward[k] + e.stage_backward[k];
+  }
+  return static_cast<int>(std::max_element(work.begin(), work.end()) - work.begin());
+}
+
+// How many losses are larger than the wait, which computation is none of.
+int larger_losses(const costmodel::Breakdown& b, Seconds wait) {
+  using costmodel::Breakdown;
+  return static_cast<int>(std::ranges::count_if(breakdown_parts, [&](auto part) {
+    return part != &Breakdown::compute && part != &Breakdown::imbalance && b.*part > wait;
+  }));
+}
+
+}  // namespace
+
+std::optional<BusiestRank> busiest_rank(const Estimate& e, Evaluator& evaluator) {
+  const Seconds wait = e.breakdown.imbalance - e.longest_samples;
+  if (!e.plan.replica_groups.empty() || wait < e.iteration * least_wait) return {};
+  if (larger_losses(e.breakdown, wait) > 1) return {};
+  BusiestRank busiest{.rank = longest_at_work(e), .breakdown = {}};
+  if (busiest.rank == e.critical_rank) return {};
+  Ending end = evaluator.end_of(e.plan);
+  end.critical = static_cast<std::size_t>(busiest.rank);
+  const Seconds transfers = e.breakdown.pp_comm / end.own_runs;
+  busiest.breakdown = breakdown_of(evaluator.cost(e.plan), e.plan, end, {transfers, Seconds(0)},
+                                   evaluator.training().stack.host);
+  busiest.breakdown *= end.own_runs;
+  return busiest;
 }
 
 }  // namespace planner

@@ -21,17 +21,12 @@
 
 namespace planner {
 
-using costmodel::Estimate;
-using costmodel::Evaluator;
-using costmodel::format_integer;
-using costmodel::ParallelPlan;
-using costmodel::Recomputation;
-using costmodel::Scenario;
+using namespace costmodel;
 
 namespace {
 
-std::string largest_part(const costmodel::StageMemory& s) {
-  std::pair<const char*, costmodel::Bytes> largest{"weights", s.weights};
+std::string largest_part(const StageMemory& s) {
+  std::pair<const char*, Bytes> largest{"weights", s.weights};
   for (const auto& part :
        {std::pair{"gradients", s.gradients}, std::pair{"optimizer states", s.optimizer},
         std::pair{"activations", s.activations}, std::pair{"buffers", s.buffers}}) {
@@ -86,7 +81,7 @@ std::vector<ParallelPlan> popular(const Scenario& s) {
         plan.replicas() > 1 ? std::min(zero, s.training.stack.offers.max_zero) : 0;
     plan.zero = s.plan.zero.value_or(usual_zero);
     plan.micro_batch = s.plan.micro_batch.value_or(plan.micro_batch);
-    plan.recompute = s.plan.recompute.value_or(costmodel::Recompute{Recomputation::full, 0});
+    plan.recompute = s.plan.recompute.value_or(Recompute{Recomputation::full, 0});
     plans.push_back(plan);
   }
   return plans;
@@ -162,15 +157,15 @@ void free_keys(const Scenario& s, Attempts& diagnosis) {
     changed.plan.dp.reset();
     try_change(changed, fmt::format("free plan.{} and plan.dp", key), diagnosis);
   };
-  freed("recompute", &costmodel::PlanRequest::recompute);
-  freed("micro_batch", &costmodel::PlanRequest::micro_batch);
-  freed("zero", &costmodel::PlanRequest::zero);
-  freed("sequence_parallel", &costmodel::PlanRequest::sequence_parallel);
-  freed_size("pp", &costmodel::PlanRequest::pp);
-  freed_size("cp", &costmodel::PlanRequest::cp);
-  freed("ep", &costmodel::PlanRequest::ep);
-  freed_size("tp", &costmodel::PlanRequest::tp);
-  freed("dp", &costmodel::PlanRequest::dp);
+  freed("recompute", &PlanRequest::recompute);
+  freed("micro_batch", &PlanRequest::micro_batch);
+  freed("zero", &PlanRequest::zero);
+  freed("sequence_parallel", &PlanRequest::sequence_parallel);
+  freed_size("pp", &PlanRequest::pp);
+  freed_size("cp", &PlanRequest::cp);
+  freed("ep", &PlanRequest::ep);
+  freed_size("tp", &PlanRequest::tp);
+  freed("dp", &PlanRequest::dp);
 }
 
 // Experts split over more ranks, or fewer, than the search has tried: each size that fits.
@@ -189,16 +184,16 @@ void expert_sizes(const Scenario& s, Attempts& diagnosis) {
 void recomputed_modules(const Scenario& s, Attempts& diagnosis) {
   if (!s.plan.recompute || s.plan.recompute->granularity == Recomputation::full) return;
   diagnosis.tried.emplace_back("recomputing one or two modules");
-  constexpr unsigned all = 1U << costmodel::recompute_module_names.size();
+  constexpr unsigned all = 1U << recompute_module_names.size();
   for (const int count : {1, 2}) {
     Quickest quickest;
     for (unsigned modules = 1; modules < all; ++modules) {
       if (std::popcount(modules) != count) continue;
       Scenario changed = s;
-      changed.plan.recompute = costmodel::Recompute{Recomputation::selective, 0, modules};
-      quickest.offer(best_of(changed, diagnosis),
-                     fmt::format("plan.recompute={{modules: [{}]}}",
-                                 fmt::join(costmodel::module_names(modules), ", ")));
+      changed.plan.recompute = Recompute{Recomputation::selective, 0, modules};
+      quickest.offer(
+          best_of(changed, diagnosis),
+          fmt::format("plan.recompute={{modules: [{}]}}", fmt::join(module_names(modules), ", ")));
     }
     if (!quickest.best) continue;
     return record(quickest.what, *quickest.best, diagnosis);
@@ -206,12 +201,12 @@ void recomputed_modules(const Scenario& s, Attempts& diagnosis) {
 }
 
 void smaller_states(const Scenario& s, Attempts& diagnosis) {
-  if (costmodel::storage_bytes(s.training.moment_precision) <= 2 ||
+  if (storage_bytes(s.training.moment_precision) <= 2 ||
       !has_moment_precision(s.training.optimizer))
     return;
   diagnosis.tried.emplace_back("moments in bf16");
   Scenario changed = s;
-  changed.training.moment_precision = costmodel::Precision::bf16;
+  changed.training.moment_precision = Precision::bf16;
   try_change(changed, "moments of two bytes: training.moment_precision=bf16", diagnosis);
 }
 
@@ -240,7 +235,7 @@ void leaner_optimizer(const Scenario& s, Attempts& diagnosis) {
 // trains may be a fine-tuning.
 void adapters_alone(const Scenario& s, const OtherStacks& stacks, Attempts& diagnosis) {
   using costmodel::FineTuningMethod, costmodel::BasePrecision;
-  const costmodel::FineTuning& own = s.training.fine_tuning;
+  const FineTuning& own = s.training.fine_tuning;
   if (own.base == BasePrecision::nf4 || !stacks.adapted) return;
   const char* const unless =
       own.method == FineTuningMethod::pretraining ? "if it is a fine-tuning, " : "";
@@ -262,7 +257,7 @@ void adapters_alone(const Scenario& s, const OtherStacks& stacks, Attempts& diag
                           other.empty() ? "" : " --set " + other);
         }
         return;
-      } catch (const costmodel::ConfigError&) {  // NOLINT(bugprone-empty-catch)
+      } catch (const ConfigError&) {  // NOLINT(bugprone-empty-catch)
         // The stack, the model or what is fixed has no adapters.
       }
     }
@@ -282,7 +277,7 @@ void other_stack(const Scenario& s, const OtherStacks& stacks, Attempts& diagnos
       const Scenario changed = stacks.with(name);
       require_offered(changed);
       quickest.offer(best_of(changed, diagnosis), "another stack: training.stack=" + name);
-    } catch (const costmodel::ConfigError&) {  // NOLINT(bugprone-empty-catch)
+    } catch (const ConfigError&) {  // NOLINT(bugprone-empty-catch)
       // This stack has no words for what is fixed.
     }
   }
@@ -380,7 +375,7 @@ void nearest_batch(const Scenario& s, Attempts& diagnosis) {
 }
 
 void half_sequence(const Scenario& s, Attempts& diagnosis) {
-  const costmodel::Packing& samples = s.training.packing;
+  const Packing& samples = s.training.packing;
   const std::int64_t half = s.training.sequence / 2;
   if (half < 1 || samples.lengths.mean > static_cast<double>(half)) return;
   diagnosis.tried.emplace_back("half the sequence");

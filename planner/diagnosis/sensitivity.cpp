@@ -12,11 +12,7 @@
 
 namespace planner {
 
-using costmodel::Estimate;
-using costmodel::Evaluator;
-using costmodel::ParallelPlan;
-using costmodel::Scenario;
-using costmodel::Seconds;
+using namespace costmodel;
 
 namespace {
 
@@ -157,7 +153,7 @@ Sensitivity sensitivity_of_search(const Scenario& scenario, const std::vector<Es
   all.inputs = effects_of(scenario, plan, stated);
   const Search search(scenario, ranked, stopped);
   std::atomic<bool> ended = false;
-  costmodel::share_out(2 * all.inputs.size(), threads, [&](std::size_t i) {
+  share_out(2 * all.inputs.size(), threads, [&](std::size_t i) {
     if (ended || (stopped && stopped())) {
       ended = true;
       return;

@@ -6,16 +6,11 @@
 #include <cmath>
 
 #include "costmodel/base/unit_text.hpp"
-#include "planner/search/serving_bounds.hpp"
+#include "planner/search/serving_search.hpp"
 
 namespace planner {
 
-using costmodel::format_bytes;
-using costmodel::format_integer;
-using costmodel::Seconds;
-using costmodel::ServingEstimate;
-using costmodel::ServingScenario;
-using costmodel::ServingSizes;
+using namespace costmodel;
 
 namespace {
 
@@ -61,7 +56,7 @@ std::int64_t least_replica(const ServingScenario& written) {
     const std::int64_t devices =
         candidate.spreads_experts() ? candidate.devices() : candidate.replica();
     if (least > 0 && devices >= least) continue;
-    for (const costmodel::WeightFormat format : formats_of(written)) {
+    for (const WeightFormat format : formats_of(written)) {
       s.serving.weights = format;
       const auto memory = serving_memory(s.model, s.cluster, s.serving, candidate);
       const bool fits = memory.tokens >= s.serving.input.mean + s.serving.output.mean;
@@ -132,7 +127,7 @@ void add_arrivals(const ServingScenario& s, const std::vector<ServingCandidate>&
 // Of those that keep the latency bound, what comes nearest to the target and the price.
 void add_goal(const ServingScenario& s, const std::vector<ServingCandidate>& fit,
               std::vector<std::string>& all) {
-  const costmodel::ServingGoal& goal = s.serving.goal;
+  const ServingGoal& goal = s.serving.goal;
   std::vector<const ServingCandidate*> keeping;
   for (const ServingCandidate& c : fit) {
     if (keeps(c.estimate, s.serving.bound)) keeping.push_back(&c);

@@ -10,10 +10,7 @@
 
 namespace planner {
 
-using costmodel::format_seconds;
-using costmodel::Seconds;
-using costmodel::ServingScenario;
-using costmodel::ServingSizes;
+using namespace costmodel;
 
 std::vector<TensorRung> tensor_ladder(const ServingScenario& s, int pp, double in_flight) {
   std::vector<TensorRung> ladder;
@@ -27,7 +24,7 @@ std::vector<TensorRung> tensor_ladder(const ServingScenario& s, int pp, double i
     const auto memory = serving_memory(s.model, s.cluster, s.serving, sizes);
     rung.fits = memory.tokens >= s.serving.input.mean + s.serving.output.mean;
     if (rung.fits) {
-      const costmodel::StepTimes times(s.model, s.cluster, s.serving, sizes);
+      const StepTimes times(s.model, s.cluster, s.serving, sizes);
       const auto state = steady_state(times, s.serving, memory, in_flight);
       const double running = std::max(1.0, state.running);
       const auto step = times.of(decode_load(s.serving, running));
@@ -64,9 +61,9 @@ std::vector<std::string> tensor_sentences(const ServingScenario& s,
         "From tp {} to tp {} each device reads half of the weights, which saves {} a token; {:.0f} "
         "all-reduces of {} over {} take {} each, {} more in all. {} devices then give {:.2f} times "
         "the tokens of {}{}{}",
-        from.tp, to.tp, format_seconds(saved), to.all_reduces,
-        costmodel::format_bytes(costmodel::Bytes(bytes)), s.cluster.tiers.front().name,
-        format_seconds(to.all_reduce), format_seconds(paid), to.tp * to.pp, gain, from.tp * from.pp,
+        from.tp, to.tp, format_seconds(saved), to.all_reduces, format_bytes(Bytes(bytes)),
+        s.cluster.tiers.front().name, format_seconds(to.all_reduce), format_seconds(paid),
+        to.tp * to.pp, gain, from.tp * from.pp,
         to.running > from.running * 1.01
             ? fmt::format(" (in part because the cache has room for {:.0f} requests in place of "
                           "{:.0f})",

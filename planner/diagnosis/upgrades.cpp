@@ -8,16 +8,11 @@
 
 #include "costmodel/base/parallel_for.hpp"
 #include "costmodel/base/unit_text.hpp"
-#include "costmodel/estimate/evaluator.hpp"
 #include "planner/search/grid_search.hpp"
 
 namespace planner {
 
-using costmodel::ClusterSpec;
-using costmodel::DeviceSpec;
-using costmodel::Estimate;
-using costmodel::Scenario;
-using costmodel::Tier;
+using namespace costmodel;
 
 namespace {
 
@@ -93,15 +88,15 @@ void add_devices(const Scenario& s, std::vector<Upgrade>& all) {
     all.back().scenario.cluster = resized(s.cluster, devices);
   };
   if (node < now)
-    add(fmt::format("{} devices: a node more", costmodel::format_integer(now + node)), now + node);
-  add(fmt::format("{} devices: 2 x as many", costmodel::format_integer(2 * now)), 2 * now);
+    add(fmt::format("{} devices: a node more", format_integer(now + node)), now + node);
+  add(fmt::format("{} devices: 2 x as many", format_integer(2 * now)), 2 * now);
 }
 
 std::string maker_of(const DeviceSpec& device) {
   return device.title.substr(0, device.title.find(' '));
 }
 
-bool is_better(const DeviceSpec& a, const DeviceSpec& than, costmodel::Precision precision) {
+bool is_better(const DeviceSpec& a, const DeviceSpec& than, Precision precision) {
   const auto peak = a.peak_of(precision), before = than.peak_of(precision);
   const bool nowhere_less =
       peak >= before && a.memory >= than.memory && a.memory_bandwidth >= than.memory_bandwidth;
@@ -123,7 +118,7 @@ void add_other_devices(const Scenario& s, const std::vector<DeviceSpec>& offered
 
 // The first rule that the plan without breaks there, with the replicas that the scenario fixes or
 // as many as there are devices for.
-std::string refusal(const Scenario& s, costmodel::ParallelPlan plan) {
+std::string refusal(const Scenario& s, ParallelPlan plan) {
   const std::int64_t each = std::int64_t{plan.tp} * plan.pp * plan.cp;
   plan.dp =
       s.plan.dp.value_or(static_cast<int>(std::max<std::int64_t>(1, s.cluster.devices / each)));
@@ -174,7 +169,7 @@ UpgradeGains upgrade_gains(const Scenario& s, const Estimate& without,
   const std::vector<Upgrade> all = upgrades_of(s, offered);
   UpgradeGains result{.without = without, .gains = std::vector<UpgradeGain>(all.size())};
   std::atomic<bool> ended = false;
-  costmodel::share_out(all.size(), method.threads, [&](std::size_t i) {
+  share_out(all.size(), method.threads, [&](std::size_t i) {
     if (ended || (stopped && stopped())) {
       ended = true;
       return;

@@ -8,19 +8,20 @@
 
 namespace planner {
 
+using namespace costmodel;
+
 void Refusals::refuse(bool wrong, std::string_view key, const std::string& reason,
                       std::string remedy) {
   if (!wrong) return;
   found.push_back({std::string(key), fmt::format("{}: {}", framework_, reason), std::move(remedy)});
 }
 
-void refuse_unlike(const costmodel::Scenario& scenario, const costmodel::ParallelPlan& plan,
-                   Refusals& refusals) {
+void refuse_unlike(const Scenario& scenario, const ParallelPlan& plan, Refusals& refusals) {
   refusals.refuse(by_stage(plan, scenario.cluster), "stages", "stages and devices are all alike",
                   "leave plan.stages out, and choose a cluster of one kind of device");
   refusals.refuse(plan.pipelines() > 1, "replicas", "replicas take equal shares of the batch",
                   "leave plan.replicas out");
-  refusals.refuse(plan.rank_order != costmodel::default_rank_order, "rank_order",
+  refusals.refuse(plan.rank_order != default_rank_order, "rank_order",
                   "tensor ranks are innermost and pipeline ranks outermost",
                   "leave rank_order out");
   const std::int64_t node = scenario.cluster.devices_per_node, world = plan.devices();
@@ -31,12 +32,11 @@ void refuse_unlike(const costmodel::Scenario& scenario, const costmodel::Paralle
                   "use whole nodes");
 }
 
-void refuse_first(const std::vector<costmodel::Violation>& broken,
-                  const costmodel::Scenario& scenario) {
+void refuse_first(const std::vector<Violation>& broken, const Scenario& scenario) {
   if (broken.empty()) return;
-  costmodel::Mark mark = scenario.plan.mark_of(broken.front().key);
+  Mark mark = scenario.plan.mark_of(broken.front().key);
   if (mark.file.empty() || broken.front().key == "model") mark = {scenario.file, 0, 0};
-  throw costmodel::ConfigError(mark, broken.front().reason, broken.front().remedy);
+  throw ConfigError(mark, broken.front().reason, broken.front().remedy);
 }
 
 }  // namespace planner

@@ -8,11 +8,11 @@
 
 namespace planner {
 
-using costmodel::Value;
+using namespace costmodel;
 
 void set_cluster(ImportedJob& job, const std::string& name) {
   Value cluster;
-  cluster.set("base", costmodel::scalar_value(name));
+  cluster.set("base", scalar_value(name));
   if (const Value* written = job.scenario.find("cluster");
       written != nullptr && written->is_map()) {
     if (const Value* devices = written->find("devices")) cluster.set("devices", *devices);
@@ -21,8 +21,8 @@ void set_cluster(ImportedJob& job, const std::string& name) {
   std::erase_if(job.missing, [](const MissingKey& key) { return key.key == "cluster.base"; });
 }
 
-void set_key(ImportedJob& job, const std::string& assignment, const costmodel::Mark& mark) {
-  costmodel::assign_path(job.scenario, assignment, mark);
+void set_key(ImportedJob& job, const std::string& assignment, const Mark& mark) {
+  assign_path(job.scenario, assignment, mark);
   const std::string key = assignment.substr(0, assignment.find('='));
   std::erase_if(job.missing, [&](const MissingKey& missing) {
     return missing.key == key || missing.key.starts_with(key + ".");
@@ -32,7 +32,7 @@ void set_key(ImportedJob& job, const std::string& assignment, const costmodel::M
 std::string to_yaml(const ImportedJob& job) {
   std::string text;
   const auto comment = [&text](const std::string& kind, const std::string& line) {
-    text += fmt::format("# {}: {}\n", kind, costmodel::printable(line));
+    text += fmt::format("# {}: {}\n", kind, printable(line));
   };
   for (const auto& key : job.missing) comment("Missing", key.key + ": " + key.remedy);
   for (const auto& note : job.notes) comment("Note", note);

@@ -6,7 +6,7 @@
 
 namespace planner {
 
-using costmodel::Value;
+using namespace costmodel;
 using Json = nlohmann::ordered_json;
 
 namespace {

@@ -4,8 +4,7 @@
 
 namespace planner {
 
-using costmodel::ConfigError;
-using costmodel::Mark;
+using namespace costmodel;
 
 namespace {
 

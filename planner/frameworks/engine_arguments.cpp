@@ -17,9 +17,7 @@
 
 namespace planner {
 
-using costmodel::ConfigError;
-using costmodel::scalar_value;
-using costmodel::Value;
+using namespace costmodel;
 
 namespace {
 
@@ -97,7 +95,7 @@ EngineArguments read_arguments(const std::string& text, const std::string& file)
     if (text.find(sign) != std::string::npos) return of_commands(read_shell(text, file));
   }
   EngineArguments all;
-  for (const auto& entry : costmodel::parse_yaml(text, file).entries)
+  for (const auto& entry : parse_yaml(text, file).entries)
     all.emplace_back(long_name(entry.key), entry.value.text);
   return all;
 }
@@ -143,21 +141,20 @@ constexpr std::array renamed_arguments{
     RenamedArgument{"enable-chunked-prefill", "serving", "chunked_prefill", false}};
 
 std::string gib_of(const std::string& text, const std::string& file) {
-  const auto n = costmodel::parse_count(text);
+  const auto n = parse_count(text);
   if (!n) {
-    throw ConfigError({file, 0, 0}, fmt::format("{} is no number of GiB", costmodel::quote(text)),
+    throw ConfigError({file, 0, 0}, fmt::format("{} is no number of GiB", quote(text)),
                       "write a number");
   }
   return fmt::format("{:.0f}", *n * gibibyte);
 }
 
 void require_whole(const std::string& name, const std::string& value, const std::string& file) {
-  const auto n = costmodel::parse_count(value);
+  const auto n = parse_count(value);
   if (n && *n >= 1 && *n == std::floor(*n)) return;
-  throw ConfigError(
-      {file, 0, 0},
-      fmt::format("--{} is {}, no whole number from 1 on", name, costmodel::quote(value)),
-      "write a number, such as 8");
+  throw ConfigError({file, 0, 0},
+                    fmt::format("--{} is {}, no whole number from 1 on", name, quote(value)),
+                    "write a number, such as 8");
 }
 
 bool take_special(const std::string& name, const std::string& value, const std::string& file,
@@ -276,7 +273,7 @@ ImportedJob import_vllm(const std::string& text, const std::string& file,
   }
   const auto size = [&](const char* key) {
     const Value* written = plan.find(key);
-    return written == nullptr ? 1.0 : costmodel::parse_count(written->text).value_or(1);
+    return written == nullptr ? 1.0 : parse_count(written->text).value_or(1);
   };
   const double devices = size("tp") * size("pp") * size("dp");
   if (experts) plan.set("ep", scalar_value(fmt::format("{:.0f}", size("tp") * size("dp"))));
@@ -297,7 +294,7 @@ ImportedJob import_vllm(const std::string& text, const std::string& file,
   require_missing(job, engine, "serving.", "arrival_rate",
                   "requests a second; or concurrency: N in its place");
   root.set("serving", engine);
-  root.set("plan", plan.is_map() ? plan : costmodel::parse_yaml("{tp: 1}", file));
+  root.set("plan", plan.is_map() ? plan : parse_yaml("{tp: 1}", file));
   job.notes.push_back(
       said ? fmt::format("stack {} stands for version {}", said->stack, said->version)
            : fmt::format("stack {} is assumed: nothing here says the version; write serving.stack "

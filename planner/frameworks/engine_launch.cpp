@@ -9,10 +9,7 @@
 
 namespace planner {
 
-using costmodel::ConfigError;
-using costmodel::ServingScenario;
-using costmodel::ServingSizes;
-using costmodel::WeightFormat;
+using namespace costmodel;
 
 namespace {
 
@@ -87,7 +84,7 @@ LaunchArguments vllm_arguments(const ServingScenario& s, const ServingSizes& siz
   if (!quantization.empty()) all.emplace_back("quantization", quantization);
   if (bytes_of(s.serving.kv_cache) < 2) all.emplace_back("kv-cache-dtype", "fp8");
   if (s.serving.prefix_hit_share > 0) all.emplace_back("enable-prefix-caching", "");
-  const auto gib = [](costmodel::Bytes b) { return fmt::format("{:g}", b.value / 1073741824.0); };
+  const auto gib = [](Bytes b) { return fmt::format("{:g}", b.value / 1073741824.0); };
   if (s.serving.swap_space.value > 0) all.emplace_back("swap-space", gib(s.serving.swap_space));
   if (s.serving.cpu_offload.value > 0)
     all.emplace_back("cpu-offload-gb", gib(s.serving.cpu_offload));
@@ -179,7 +176,7 @@ bool holds(const LaunchArguments& all, std::string_view word) {
 std::string script_of(const std::string& head, const EngineLaunch& launch, const Nodes& nodes,
                       bool vllm) {
   std::string text = "#!/usr/bin/env bash\n# " + head + "\n";
-  for (const std::string& note : launch.notes) text += "# " + costmodel::printable(note) + "\n";
+  for (const std::string& note : launch.notes) text += "# " + printable(note) + "\n";
   text += "set -euo pipefail\n\n";
   text += "MODEL=${MODEL:?the checkpoint: a name of the Hugging Face hub, or a folder}\n";
   const bool meet = holds(launch.arguments, "$HEAD");
@@ -217,9 +214,9 @@ EngineLaunch engine_launch(const ServingScenario& s, const ServingSizes& sizes,
   const bool vllm = target == "vllm";
   if (!vllm && target != "sglang") {
     throw ConfigError({},
-                      target.empty() ? "shardplan: export lacks --to"
-                                     : fmt::format("shardplan: cannot export serving to {}",
-                                                   costmodel::quote(target)),
+                      target.empty()
+                          ? "shardplan: export lacks --to"
+                          : fmt::format("shardplan: cannot export serving to {}", quote(target)),
                       "allowed: --to vllm, sglang");
   }
   if (s.plan.disaggregation) {
@@ -230,9 +227,8 @@ EngineLaunch engine_launch(const ServingScenario& s, const ServingSizes& sizes,
   EngineLaunch launch;
   launch.arguments = vllm ? vllm_arguments(s, sizes, nodes) : sglang_arguments(s, sizes, nodes);
   launch.notes = launch_notes(s, sizes, nodes, vllm);
-  launch.text = script_of(
-      fmt::format("{} on {} devices", costmodel::printable(s.model_text), sizes.devices()), launch,
-      nodes, vllm);
+  launch.text = script_of(fmt::format("{} on {} devices", printable(s.model_text), sizes.devices()),
+                          launch, nodes, vllm);
   return launch;
 }
 

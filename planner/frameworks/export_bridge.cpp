@@ -12,8 +12,7 @@
 
 namespace planner {
 
-using costmodel::Precision;
-using costmodel::Scenario;
+using namespace costmodel;
 
 namespace {
 
@@ -28,7 +27,7 @@ std::string word_of(const Override& override) {
 std::string array_of(std::string_view name, const std::vector<Override>& overrides) {
   std::string text = fmt::format("{}=(\n", name);
   for (const auto& override : overrides)
-    text += fmt::format("  {}\n", costmodel::shell_word(word_of(override)));
+    text += fmt::format("  {}\n", shell_word(word_of(override)));
   return text + ")\n";
 }
 
@@ -39,12 +38,10 @@ std::string_view dtype_of(Precision precision) {
 
 // Adapters of whole products, or of their parts (Megatron-Bridge, peft/lora.py and
 // peft/canonical_lora.py).
-std::string adapter_class(const costmodel::FineTuning& f) {
-  return f.joint ? "LoRA" : "CanonicalLoRA";
-}
+std::string adapter_class(const FineTuning& f) { return f.joint ? "LoRA" : "CanonicalLoRA"; }
 
-std::string adapters(const costmodel::FineTuning& f) {
-  using enum costmodel::AdapterTarget;
+std::string adapters(const FineTuning& f) {
+  using enum AdapterTarget;
   std::vector<std::string_view> modules;
   const auto add = [&](bool wanted, std::string_view module) {
     if (wanted) modules.push_back(module);
@@ -73,7 +70,7 @@ std::string adapters(const costmodel::FineTuning& f) {
 std::string program(const Scenario& s, bool unfused) {
   const bool mixed = s.model.experts > 0 && s.model.mixes_layers();
   const bool latent = s.model.latent_attention();
-  const costmodel::FineTuning& tuning = s.training.fine_tuning;
+  const FineTuning& tuning = s.training.fine_tuning;
   const std::string run = tuning.adapts() ? "finetune" : "pretrain";
   std::string text = "import sys\n";
   if (mixed) text += "from functools import partial\n";
@@ -130,8 +127,7 @@ std::vector<Override> run_of() {
 
 void add_notes(const Scenario& s, const std::vector<std::string>& without,
                std::vector<std::string>& notes) {
-  if (s.model.positions == costmodel::Positions::learned &&
-      s.model.max_positions != s.training.sequence) {
+  if (s.model.positions == Positions::learned && s.model.max_positions != s.training.sequence) {
     notes.push_back(
         fmt::format("Megatron-Bridge keeps a learned position a token of the sequence, {}, not {}",
                     s.training.sequence, s.model.max_positions));
@@ -148,7 +144,7 @@ void add_notes(const Scenario& s, const std::vector<std::string>& without,
 
 }  // namespace
 
-OverridesScript export_bridge(const Scenario& scenario, const costmodel::ParallelPlan& plan) {
+OverridesScript export_bridge(const Scenario& scenario, const ParallelPlan& plan) {
   const MegatronExport megatron = export_megatron(scenario, plan, FusedLoss::any);
   const auto fields = export_overrides(megatron, scenario, plan, OverrideTarget::bridge);
   OverridesScript out;

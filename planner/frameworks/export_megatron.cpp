@@ -13,13 +13,7 @@
 
 namespace planner {
 
-using costmodel::ActivationFunction;
-using costmodel::ModelSpec;
-using costmodel::ParallelPlan;
-using costmodel::Precision;
-using costmodel::Recomputation;
-using costmodel::Scenario;
-using costmodel::TrainingSpec;
+using namespace costmodel;
 
 namespace {
 
@@ -47,11 +41,10 @@ class Writer {
 // Only the default split of the layers uses these flags; stage_layers is exported as a layout.
 void write_uneven_split(const ParallelPlan& p, const ModelSpec& model, Writer& out) {
   if (!p.stage_layers.empty()) return;
-  const auto split = costmodel::uneven_split(p, model);
-  const bool both = split == costmodel::UnevenSplit::embedding_and_loss;
+  const auto split = uneven_split(p, model);
+  const bool both = split == UnevenSplit::embedding_and_loss;
   out.flag_if(both, "--account-for-embedding-in-pipeline-split");
-  out.flag_if(both || split == costmodel::UnevenSplit::loss,
-              "--account-for-loss-in-pipeline-split");
+  out.flag_if(both || split == UnevenSplit::loss, "--account-for-loss-in-pipeline-split");
 }
 
 void write_parallel(const ParallelPlan& p, const Scenario& s, Writer& out) {
@@ -60,7 +53,7 @@ void write_parallel(const ParallelPlan& p, const Scenario& s, Writer& out) {
   if (p.cp > 1) {
     out.put(megatron_flag("plan.cp"), p.cp);
     out.put(megatron_flag("plan.cp_comm"),
-            costmodel::context_exchange_names[static_cast<std::size_t>(p.cp_comm)]);
+            context_exchange_names[static_cast<std::size_t>(p.cp_comm)]);
   }
   out.flag_if(p.sequence_parallel, megatron_flag("plan.sequence_parallel"));
   if (has_uneven_stages(p)) {
@@ -86,13 +79,13 @@ std::string expert_pattern(const ModelSpec& m) {
   return fmt::format("[{}]", list);
 }
 
-void write_dispatcher(const costmodel::ExpertRecipe& recipe, Writer& out) {
-  const auto name = costmodel::dispatcher_names[static_cast<std::size_t>(recipe.dispatcher)];
-  const bool flex = costmodel::sends_once_a_rank(recipe.dispatcher);
+void write_dispatcher(const ExpertRecipe& recipe, Writer& out) {
+  const auto name = dispatcher_names[static_cast<std::size_t>(recipe.dispatcher)];
+  const bool flex = sends_once_a_rank(recipe.dispatcher);
   out.put("--moe-token-dispatcher-type", flex ? "flex" : name);
   if (flex) {
     out.put("--moe-flex-dispatcher-backend", name);
-    const bool hybrid = recipe.dispatcher == costmodel::Dispatcher::hybridep;
+    const bool hybrid = recipe.dispatcher == Dispatcher::hybridep;
     if (recipe.multiprocessors > 0)
       out.put(hybrid ? "--moe-hybridep-num-sms" : "--moe-deepep-num-sms", recipe.multiprocessors);
   }
@@ -118,9 +111,9 @@ void write_expert_training(const ModelSpec& m, const TrainingSpec& t, Writer& ou
 // DeepSeek-V3 balances its experts by a bias that is no part of the loss, and a small loss within
 // each sequence (arXiv:2412.19437, section 4.2).
 void write_router(const ModelSpec& m, Writer& out) {
-  const bool sigmoid = m.router_score == costmodel::RouterScore::sigmoid;
+  const bool sigmoid = m.router_score == RouterScore::sigmoid;
   if (sigmoid) out.put("--moe-router-score-function", "sigmoid");
-  out.flag_if(m.router_score == costmodel::RouterScore::pre_softmax, "--moe-router-pre-softmax");
+  out.flag_if(m.router_score == RouterScore::pre_softmax, "--moe-router-pre-softmax");
   if (m.router_scaling != 1) out.put(megatron_flag("model.router_scaling"), m.router_scaling);
   if (m.router_bias) {
     out.flag(megatron_flag("model.router_bias"));
@@ -176,7 +169,7 @@ void write_sizes(const ModelSpec& m, const TrainingSpec& t, Writer& out) {
 // Megatron gates with SiLU (--swiglu) or an approximate GELU (--quick-geglu); plain MLPs have
 // GELU or a squared ReLU. Another function of the same shape costs nearly the same.
 void write_activation(const ModelSpec& m, Writer& out) {
-  const auto name = costmodel::activation_names[static_cast<std::size_t>(m.activation)];
+  const auto name = activation_names[static_cast<std::size_t>(m.activation)];
   const bool squared = m.activation == ActivationFunction::squared_relu;
   if (m.gated_mlp) {
     const bool gelu = m.activation == ActivationFunction::gelu;
@@ -208,13 +201,13 @@ void write_window(const ModelSpec& m, Writer& out) {
   if (!m.attention_pattern.empty()) out.put("--window-attn-skip-freq", window_pattern(m));
 }
 
-std::string_view position_type(costmodel::Positions positions) {
+std::string_view position_type(Positions positions) {
   switch (positions) {
-    case costmodel::Positions::learned: return "learned_absolute";
-    case costmodel::Positions::rotary: return "rope";
-    case costmodel::Positions::relative: return "relative";
-    case costmodel::Positions::alibi:
-    case costmodel::Positions::none: return "none";
+    case Positions::learned: return "learned_absolute";
+    case Positions::rotary: return "rope";
+    case Positions::relative: return "relative";
+    case Positions::alibi:
+    case Positions::none: return "none";
   }
   return "none";
 }
@@ -230,8 +223,8 @@ void write_rotary(const ModelSpec& m, Writer& out) {
 
 void write_architecture(const ModelSpec& m, Writer& out) {
   out.put("--position-embedding-type", position_type(m.positions));
-  if (m.positions == costmodel::Positions::rotary) write_rotary(m, out);
-  const bool layernorm = m.normalization == costmodel::Normalization::layernorm;
+  if (m.positions == Positions::rotary) write_rotary(m, out);
+  const bool layernorm = m.normalization == Normalization::layernorm;
   out.put("--normalization", layernorm ? "LayerNorm" : "RMSNorm");
   write_activation(m, out);
   write_window(m, out);
@@ -245,7 +238,7 @@ void write_architecture(const ModelSpec& m, Writer& out) {
   out.put("--make-vocab-size-divisible-by", 128);
   out.put("--attention-dropout", m.dropout);
   out.put("--hidden-dropout", m.dropout);
-  out.note_if(m.positions == costmodel::Positions::alibi,
+  out.note_if(m.positions == Positions::alibi,
               "Megatron-LM has no ALiBi: no position embedding instead, of the same shape");
   out.note_if(m.parallel_block,
               "Megatron-LM has no parallel block: attention and MLP run one after the other");
@@ -270,7 +263,7 @@ void write_precision(const TrainingSpec& t, Writer& out) {
   const bool wide_gradients = t.gradient_precision == Precision::fp32;
   if (!full && wide_gradients) out.flag("--accumulate-allreduce-grads-in-fp32");
   if (!full && !half && !wide_gradients) out.flag("--grad-reduce-in-bf16");
-  const bool narrow_weights = costmodel::is_narrow(t.gather_precision);
+  const bool narrow_weights = is_narrow(t.gather_precision);
   out.flag_if(narrow_weights, "--fp8-param-gather");
   out.flag_if(t.gather_precision == Precision::mxfp8, "--reuse-grad-buf-for-mxfp8-param-ag");
   out.note_if(t.narrow_attention,
@@ -282,7 +275,7 @@ void write_precision(const TrainingSpec& t, Writer& out) {
 void write_optimizer(const ParallelPlan& p, const TrainingSpec& t, Writer& out) {
   using costmodel::Optimizer;
   const bool muon = t.optimizer == Optimizer::muon;
-  out.put("--optimizer", costmodel::is_sgd(t.optimizer) ? "sgd" : to_string(t.optimizer));
+  out.put("--optimizer", is_sgd(t.optimizer) ? "sgd" : to_string(t.optimizer));
   if (t.optimizer == Optimizer::plain_sgd) out.put("--sgd-momentum", "0");
   if (muon) out.put("--muon-tp-mode", "blockwise");
   out.flag_if(muon, "--muon-no-split-qkv");
@@ -306,13 +299,13 @@ void write_optimizer(const ParallelPlan& p, const TrainingSpec& t, Writer& out) 
               "on Hopper and older GPUs is fastest with 1: one of the two overlaps less");
 }
 
-void write_recompute(const costmodel::Recompute& recompute, Writer& out) {
+void write_recompute(const Recompute& recompute, Writer& out) {
   if (recompute.granularity == Recomputation::none) return;
   if (recompute.granularity == Recomputation::selective) {
     out.put("--recompute-granularity", "selective");
     if (recompute.modules != 0) {
       out.put("--recompute-modules",
-              fmt::format("{}", fmt::join(costmodel::module_names(recompute.modules), " ")));
+              fmt::format("{}", fmt::join(module_names(recompute.modules), " ")));
     }
     return;
   }
@@ -321,11 +314,11 @@ void write_recompute(const costmodel::Recompute& recompute, Writer& out) {
   out.put("--recompute-num-layers", recompute.layers > 0 ? recompute.layers : 1);
 }
 
-bool has_graph_scopes(const costmodel::Overlap& o) {
+bool has_graph_scopes(const Overlap& o) {
   return o.graph_attention || o.graph_mlp || o.graph_router;
 }
 
-void write_overlap(const ParallelPlan& p, const costmodel::Overlap& o, Writer& out) {
+void write_overlap(const ParallelPlan& p, const Overlap& o, Writer& out) {
   const bool gather = p.zero > 0 && o.overlap_param_gather;
   out.flag_if(o.overlap_grad_reduce, megatron_flag("training.overlap.overlap_grad_reduce"));
   out.flag_if(gather, megatron_flag("training.overlap.overlap_param_gather"));
@@ -349,8 +342,8 @@ void write_overlap(const ParallelPlan& p, const costmodel::Overlap& o, Writer& o
 
 // The stack's fusions; those that Megatron-LM enables by default are written when they are off.
 void write_kernels(const Scenario& s, Writer& out) {
-  const costmodel::StackKernels& kernels = s.training.stack.kernels;
-  const bool flash = kernels.attention != costmodel::AttentionKernel::unfused;
+  const StackKernels& kernels = s.training.stack.kernels;
+  const bool flash = kernels.attention != AttentionKernel::unfused;
   const bool full = s.training.precision == Precision::fp32;
   // auto leaves cuDNN's and FlashAttention's kernels to Transformer Engine's choice, as predicted;
   // `flash` would exclude cuDNN's.
@@ -374,8 +367,7 @@ void write_loss(costmodel::LossKernel kernel, FusedLoss taken, Writer& out) {
               "instead, which keeps an fp32 softmax (training.loss: native plans with it)");
 }
 
-void write_environment(const ParallelPlan& p, const costmodel::Overlap& overlap,
-                       MegatronExport& out) {
+void write_environment(const ParallelPlan& p, const Overlap& overlap, MegatronExport& out) {
   // One hardware queue keeps collectives ahead of the product that they overlap with; Megatron-LM
   // requires it for tensor parallelism before Blackwell and forbids it for FSDP, where 8 is the
   // driver's default.

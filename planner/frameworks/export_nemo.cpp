@@ -15,9 +15,7 @@
 
 namespace planner {
 
-using costmodel::ParallelPlan;
-using costmodel::Precision;
-using costmodel::Scenario;
+using namespace costmodel;
 
 namespace {
 
@@ -131,16 +129,15 @@ std::string program_of(const Scenario& s, const ParallelPlan& plan,
 
 void add_learned_positions(const Scenario& s, std::vector<std::string>& notes) {
   const std::int64_t tokens = s.training.sequence;
-  if (s.model.positions != costmodel::Positions::learned || s.model.max_positions == tokens) return;
+  if (s.model.positions != Positions::learned || s.model.max_positions == tokens) return;
   notes.push_back(fmt::format("NeMo keeps a learned position a token of the sequence, {}, not {}",
                               tokens, s.model.max_positions));
 }
 
 }  // namespace
 
-std::vector<costmodel::Violation> nemo_violations(const Scenario& scenario,
-                                                  const ParallelPlan& plan) {
-  std::vector<costmodel::Violation> found = megatron_violations(scenario, plan);
+std::vector<Violation> nemo_violations(const Scenario& scenario, const ParallelPlan& plan) {
+  std::vector<Violation> found = megatron_violations(scenario, plan);
   if (!found.empty()) return found;
   const MegatronExport megatron = export_megatron(scenario, plan, FusedLoss::any);
   const auto fields = export_overrides(megatron, scenario, plan, OverrideTarget::nemo);
@@ -149,8 +146,7 @@ std::vector<costmodel::Violation> nemo_violations(const Scenario& scenario,
     found.push_back({"plan", fmt::format("NeMo 2.x has no field of {}", argument),
                      "export to megatron-bridge or megatron"});
   }
-  const bool counted =
-      costmodel::uneven_split(plan, scenario.model) != costmodel::UnevenSplit::none;
+  const bool counted = uneven_split(plan, scenario.model) != UnevenSplit::none;
   if (plan.vpp > 1 && plan.stage_layers.empty() && counted) {
     found.push_back({"vpp", "NeMo 2.x: layers must be divisible by pp x vpp",
                      "set vpp: 1, or export to megatron-bridge"});

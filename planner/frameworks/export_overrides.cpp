@@ -13,8 +13,7 @@
 
 namespace planner {
 
-using costmodel::ParallelPlan;
-using costmodel::Scenario;
+using namespace costmodel;
 
 namespace {
 
@@ -39,7 +38,7 @@ std::string list_of(std::string words) {
 }
 
 // transformer_config.py takes a number or a list, no expression.
-std::string layers_with_experts_list(const costmodel::ModelSpec& model) {
+std::string layers_with_experts_list(const ModelSpec& model) {
   std::string list;
   for (std::int64_t layer = 0; layer < model.layers; ++layer)
     list += fmt::format("{}{}", layer > 0 ? "," : "", model.has_experts(layer) ? 1 : 0);
@@ -156,7 +155,7 @@ OverrideExport export_overrides(const MegatronExport& exported, const Scenario& 
   Fields fields(std::move(arguments), target);
   fields.write_table();
   write_activation(fields);
-  if (scenario.training.precision == costmodel::Precision::fp32)
+  if (scenario.training.precision == Precision::fp32)
     fields.put("mixed_precision.fp32", "", "true");
   fields.put("model.batch_p2p_comm", "MegatronCommOverlapCallback.batch_p2p_comm",
              serial ? "true" : "false");

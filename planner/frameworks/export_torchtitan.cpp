@@ -7,10 +7,7 @@
 
 namespace planner {
 
-using costmodel::ParallelPlan;
-using costmodel::Precision;
-using costmodel::Recomputation;
-using costmodel::Scenario;
+using namespace costmodel;
 
 namespace {
 
@@ -92,14 +89,14 @@ void add_parallelism(const Scenario& s, const ParallelPlan& p, TorchtitanVersion
   }
   out.number("context_parallel_degree", p.cp);
   if (p.cp > 1) {
-    const bool gathers = p.cp_comm == costmodel::ContextExchange::all_gather;
+    const bool gathers = p.cp_comm == ContextExchange::all_gather;
     out.text("context_parallel_rotate_method", gathers ? "allgather" : "alltoall");
   }
   add_pipeline(s, p, version, out);
   if (s.model.experts == 0) return;
   out.number("expert_parallel_degree", p.ep);
   out.number("expert_tensor_parallel_degree", p.etp);
-  const bool deepep = p.experts.dispatcher == costmodel::Dispatcher::deepep;
+  const bool deepep = p.experts.dispatcher == Dispatcher::deepep;
   out.text("expert_parallel_comm_backend", deepep ? "deepep" : "standard");
 }
 
@@ -116,7 +113,7 @@ void add_quantization(const Scenario& s, Settings& out) {
   const std::string kind = block ? "mx" : "float8";
   out.section = "quantize.linear." + kind;
   if (!block) {
-    const bool gathers = costmodel::is_narrow(s.training.gather_precision);
+    const bool gathers = is_narrow(s.training.gather_precision);
     out.flag("enable_fsdp_float8_all_gather", gathers);
     out.flag("precompute_float8_dynamic_scale_for_fsdp", gathers);
   }
@@ -130,7 +127,7 @@ void add_model(const Scenario& s, const TorchtitanFlavor& flavor, Settings& out)
   out.section = "model";
   out.text("name", flavor.name);
   out.text("flavor", flavor.flavor);
-  if (!costmodel::is_narrow(s.training.precision)) return;
+  if (!is_narrow(s.training.precision)) return;
   const char* kind = s.training.precision == Precision::mxfp8 ? "mx" : "float8";
   out.raw("converters",
           s.model.experts == 0
@@ -156,11 +153,11 @@ std::vector<TorchtitanSetting> toml_settings(const Scenario& s, const ParallelPl
   add_parallelism(s, p, TorchtitanVersion::toml, out);
   out.section = "activation_checkpoint";
   const auto recompute = p.recompute.granularity;
-  out.text("mode", costmodel::recomputation_names[static_cast<std::size_t>(recompute)]);
+  out.text("mode", recomputation_names[static_cast<std::size_t>(recompute)]);
   if (recompute == Recomputation::selective) out.text("selective_ac_option", "op");
   out.section = "compile";
   out.flag("enable", t.overlap.compile);
-  if (costmodel::is_narrow(t.precision)) add_quantization(s, out);
+  if (is_narrow(t.precision)) add_quantization(s, out);
   return out.list;
 }
 

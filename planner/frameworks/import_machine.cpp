@@ -16,8 +16,7 @@
 
 namespace planner {
 
-using costmodel::ConfigError;
-using costmodel::Value;
+using namespace costmodel;
 
 namespace {
 
@@ -134,7 +133,7 @@ int fewest_links(const Matrix& matrix) {
 class ClusterFile {
  public:
   void put(const std::string& key, std::string text) {
-    job.scenario.set(key, costmodel::scalar_value(std::move(text)));
+    job.scenario.set(key, scalar_value(std::move(text)));
   }
   void miss(const std::string& key, std::string remedy) {
     put(key, std::string(to_be_replaced));
@@ -143,10 +142,10 @@ class ClusterFile {
   void add_tier(std::string_view name, const std::string& devices, std::string remedy) {
     Value tier;
     const std::string replace(to_be_replaced);
-    tier.set("name", costmodel::scalar_value(std::string(name)));
-    tier.set("devices", costmodel::scalar_value(devices));
+    tier.set("name", scalar_value(std::string(name)));
+    tier.set("devices", scalar_value(devices));
     for (const char* key : {"bandwidth_bytes_per_s", "latency_s"})
-      tier.set(key, costmodel::scalar_value(replace));
+      tier.set(key, scalar_value(replace));
     job.missing.push_back({fmt::format("tiers.{}", tiers_.items.size()), std::move(remedy)});
     tiers_.items.push_back(std::move(tier));
   }
@@ -208,7 +207,7 @@ ImportedJob import_topology(const std::string& text, const std::string& file) {
                                  matrix.nics, matrix.near_nics));
   }
   ImportedJob job = cluster.finish();
-  job.scenario.set("source", costmodel::scalar_value("nvidia-smi topo -m: devices and tiers"));
+  job.scenario.set("source", scalar_value("nvidia-smi topo -m: devices and tiers"));
   return job;
 }
 
@@ -221,10 +220,10 @@ ImportedJob import_slurm(const std::string& text, const std::string& file) {
   }
   ImportedJob job;
   Value cluster;
-  cluster.set("base", costmodel::scalar_value(std::string(to_be_replaced)));
-  cluster.set("devices", costmodel::scalar_value(fmt::format("{}", launched.world_size)));
+  cluster.set("base", scalar_value(std::string(to_be_replaced)));
+  cluster.set("devices", scalar_value(fmt::format("{}", launched.world_size)));
   if (launched.per_node > 0) {
-    cluster.set("devices_per_node", costmodel::scalar_value(fmt::format("{}", launched.per_node)));
+    cluster.set("devices_per_node", scalar_value(fmt::format("{}", launched.per_node)));
   }
   job.scenario.set("cluster", std::move(cluster));
   job.missing.push_back({"cluster.base",

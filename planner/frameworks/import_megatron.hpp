@@ -3,8 +3,17 @@
 // argument is not given).
 #pragma once
 
+#include <cstdint>
+#include <initializer_list>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
 #include "planner/exchange/imported_job.hpp"
 #include "planner/frameworks/megatron_arguments.hpp"
+#include "planner/frameworks/megatron_words.hpp"
 
 namespace planner {
 
@@ -12,5 +21,44 @@ namespace planner {
 // at the place of a value that is not one, and of a choice that no key says (layers with experts in
 // no regular order).
 ImportedJob import_megatron(const MegatronArguments& arguments);
+
+// What the import of Megatron-LM's arguments works with: arguments looked up by their flag, the
+// scenario grown key by key, and a list of what nobody has looked up.
+class MegatronImport {
+ public:
+  explicit MegatronImport(const MegatronArguments& arguments);
+
+  // Arguments; each is then no longer among the others. The readers throw costmodel::ConfigError at
+  // the argument for a value that is missing, of another type, or not said by the script.
+  const MegatronArgument* find(std::string_view flag);
+  bool has(std::string_view flag) { return find(flag) != nullptr; }
+  bool any(std::initializer_list<std::string_view> flags);  // looks up all of them
+  std::string text(std::string_view flag, std::string_view otherwise = "");
+  std::int64_t whole(std::string_view flag, std::int64_t otherwise);
+  std::optional<double> number(std::string_view flag);
+  [[noreturn]] void refuse(std::string_view flag, const std::string& why) const;
+  const MegatronArguments& arguments() const { return arguments_; }
+
+  // Keys of the scenario, dotted.
+  void put(std::string_view key, const std::string& text, const costmodel::Mark& mark = {});
+  void put_list(std::string_view key, const std::vector<std::string>& items);
+  // The rows of the table of words that stand below `part`, as they were given.
+  void copy_all(std::string_view part, WordOf of);
+  void miss(std::string_view key, std::string remedy);
+  void note(std::string text) { job.notes.push_back(std::move(text)); }
+  void leave_out(std::string_view flag, const std::string& why);
+
+  // Lists whatever was never looked up, but for what changes nothing.
+  void list_others();
+
+  ImportedJob job;
+
+ private:
+  void copy(const MegatronWord& word);
+  void put(std::string_view key, costmodel::Value value);
+
+  const MegatronArguments& arguments_;
+  std::set<std::string, std::less<>> used_;
+};
 
 }  // namespace planner

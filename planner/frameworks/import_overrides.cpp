@@ -15,13 +15,15 @@
 
 namespace planner {
 
+using namespace costmodel;
+
 namespace {
 
 // "torch.nn.functional.silu" and "AttnBackend.unfused" end with what they mean.
 std::string last_part(const std::string& value) { return value.substr(value.rfind('.') + 1); }
 
 std::string written(const SetField& set) {
-  return costmodel::shortened(fmt::format("{}={}", set.field, fmt::join(set.values, ",")), 100);
+  return shortened(fmt::format("{}={}", set.field, fmt::join(set.values, ",")), 100);
 }
 
 class Translation {
@@ -71,7 +73,7 @@ class Translation {
     return value;
   }
 
-  void add(std::string_view flag, std::vector<std::string> values, const costmodel::Mark& mark,
+  void add(std::string_view flag, std::vector<std::string> values, const Mark& mark,
            const std::string& unknown = "") {
     arguments.list.push_back({std::string(flag), std::move(values), mark, unknown});
   }
@@ -138,9 +140,8 @@ class Translation {
     const std::string value = set.values.empty() ? std::string() : set.values.front();
     if (said) add(word.flag, {}, set.mark);
     if (value != "true" && value != "false" && value != "null") {
-      throw costmodel::ConfigError(
-          set.mark, fmt::format("{} is neither true nor false", costmodel::quote(written(set))),
-          "write true or false");
+      throw ConfigError(set.mark, fmt::format("{} is neither true nor false", quote(written(set))),
+                        "write true or false");
     }
   }
 
@@ -201,12 +202,12 @@ void replace_model(const OverridesText& text, ImportedJob& job) {
     return key.key == "model.layers" || key.key == "model.hidden";
   });
   if (!sized) return;
-  costmodel::Value model;
-  model.set("base", costmodel::scalar_value(std::string(to_be_replaced)));
+  Value model;
+  model.set("base", scalar_value(std::string(to_be_replaced)));
   job.scenario.set("model", std::move(model));
   std::erase_if(job.missing, [](const MissingKey& key) { return key.key.starts_with("model."); });
   const std::string recipe =
-      text.recipe.empty() ? "the recipe" : "recipe " + costmodel::shortened(text.recipe);
+      text.recipe.empty() ? "the recipe" : "recipe " + shortened(text.recipe);
   job.missing.push_back({"model.base", fmt::format("the model is that of {}: --set model.base=NAME "
                                                    "(see `shardplan list models`)",
                                                    recipe)});
@@ -237,7 +238,7 @@ ImportedJob import_overrides(const std::string& text, const std::string& file) {
     job.notes.push_back(
         fmt::format("what no override says, {} says, which is not known here: Megatron Core's "
                     "defaults stand instead",
-                    costmodel::shortened(read.recipe)));
+                    shortened(read.recipe)));
   }
   if (read.by_variable) job.notes.emplace_back(world_size_note);
   if (read.branches) {

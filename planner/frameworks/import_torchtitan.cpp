@@ -21,8 +21,7 @@
 
 namespace planner {
 
-using costmodel::scalar_value;
-using costmodel::Value;
+using namespace costmodel;
 
 namespace {
 
@@ -96,10 +95,10 @@ class TorchtitanImport {
       job.scenario.set("model", scalar_value(std::string(flavor_->model)));
       return;
     }
-    const std::string said = name.empty() && flavor.empty()
-                                 ? "which no setting names"
-                                 : fmt::format("torchtitan's {} {}", costmodel::shortened(name),
-                                               costmodel::shortened(flavor));
+    const std::string said =
+        name.empty() && flavor.empty()
+            ? "which no setting names"
+            : fmt::format("torchtitan's {} {}", shortened(name), shortened(flavor));
     miss("model", "base",
          fmt::format("the model, {}: --set model=NAME (see `shardplan list models`)", said));
   }
@@ -213,7 +212,7 @@ class TorchtitanImport {
       if (float8 || block) {
         precision = float8 ? "fp8" : "mxfp8";
       } else {
-        leave_out("model.converters = " + costmodel::shortened(one), "no key says it");
+        leave_out("model.converters = " + shortened(one), "no key says it");
       }
     }
     put("training", "precision", precision);
@@ -242,8 +241,7 @@ class TorchtitanImport {
       if (name.find("Full") != std::string::npos) {
         mode = "full";
       } else if (!settings && name != "null") {
-        leave_out("activation_checkpoint = " + costmodel::shortened(name),
-                  "no key says this policy");
+        leave_out("activation_checkpoint = " + shortened(name), "no key says this policy");
       }
     } else if (policy == nullptr && tokens_) {
       job.notes.emplace_back("no setting says activation_checkpoint: taken as none");

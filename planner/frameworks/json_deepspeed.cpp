@@ -12,10 +12,7 @@
 
 namespace planner {
 
-using costmodel::ParallelPlan;
-using costmodel::Precision;
-using costmodel::Recomputation;
-using costmodel::Scenario;
+using namespace costmodel;
 using Json = nlohmann::ordered_json;
 
 namespace {
@@ -33,7 +30,7 @@ void check_shape(const Scenario& s, const ParallelPlan& p, Refusals& r) {
       "stage_layers", "PipelineModule partitions by parameters or uniformly, not by a list",
       "leave stage_layers out");
   const Precision precision = s.training.precision;
-  r.refuse(costmodel::is_narrow(precision), "precision",
+  r.refuse(is_narrow(precision), "precision",
            fmt::format("there is no {} training, only fp32, fp16 and bf16", to_string(precision)),
            "set training.precision: bf16");
   r.refuse(p.dp_replicate > 1 && p.zero < 3, "dp_replicate",
@@ -45,7 +42,7 @@ void check_shape(const Scenario& s, const ParallelPlan& p, Refusals& r) {
 
 void check_pipeline(const ParallelPlan& p, Refusals& r) {
   if (p.pp == 1) return;
-  r.refuse(p.schedule != costmodel::usual_schedule(1), "schedule",
+  r.refuse(p.schedule != usual_schedule(1), "schedule",
            fmt::format("PipelineModule runs 1f1b, not {}", schedule_text(p)),
            "set schedule: 1f1b, and vpp: 1");
   r.refuse(p.zero >= 2, "zero", "ZeRO-2 and ZeRO-3 are incompatible with pipeline parallelism",
@@ -54,7 +51,7 @@ void check_pipeline(const ParallelPlan& p, Refusals& r) {
 }
 
 void check_axes(const Scenario& s, const ParallelPlan& p, Refusals& r) {
-  r.refuse(p.cp > 1 && p.cp_comm != costmodel::ContextExchange::a2a, "cp_comm",
+  r.refuse(p.cp > 1 && p.cp_comm != ContextExchange::a2a, "cp_comm",
            "context parallelism is Ulysses' all-to-all", "set cp_comm: a2a, or cp: 1");
   if (p.tp == 1 || megatron_splits(s)) return;
   r.refuse(p.sequence_parallel, "sequence_parallel",
@@ -69,7 +66,7 @@ void check_axes(const Scenario& s, const ParallelPlan& p, Refusals& r) {
 
 void check_exchange(const Scenario& s, const ParallelPlan& p, Refusals& r) {
   if (s.model.experts == 0) return;
-  r.refuse(p.experts.dispatcher != costmodel::Dispatcher::alltoall, "dispatcher",
+  r.refuse(p.experts.dispatcher != Dispatcher::alltoall, "dispatcher",
            "its MoE layer exchanges tokens by all-to-all", "set dispatcher: alltoall");
   r.refuse(p.experts.overlap || p.experts.delayed_weight_gradient || p.experts.shared_overlap,
            "expert_overlap", "nothing computes beside the experts' exchange",
@@ -77,8 +74,8 @@ void check_exchange(const Scenario& s, const ParallelPlan& p, Refusals& r) {
 }
 
 void check_optimizer(const Scenario& s, Refusals& r) {
-  const costmodel::Optimizer optimizer = s.training.optimizer;
-  r.refuse(optimizer != costmodel::Optimizer::adam && !is_sgd(optimizer), "optimizer",
+  const Optimizer optimizer = s.training.optimizer;
+  r.refuse(optimizer != Optimizer::adam && !is_sgd(optimizer), "optimizer",
            fmt::format("{} is built by your program, not by ds_config.json", to_string(optimizer)),
            "set training.optimizer: adam, and pass your optimizer to deepspeed.initialize");
 }
@@ -93,7 +90,7 @@ void check_recompute(const ParallelPlan& p, Refusals& r) {
 
 Json optimizer_json(const Scenario& s) {
   if (is_sgd(s.training.optimizer)) {
-    const double momentum = s.training.optimizer == costmodel::Optimizer::sgd ? 0.9 : 0;
+    const double momentum = s.training.optimizer == Optimizer::sgd ? 0.9 : 0;
     return {{"type", "SGD"}, {"params", {{"lr", 1e-4}, {"momentum", momentum}}}};
   }
   return {
@@ -119,7 +116,7 @@ Json config_json(const Scenario& s, const ParallelPlan& p) {
                                  {"overlap_comm", t.overlap.overlap_grad_reduce},
                                  {"reduce_scatter", true},
                                  {"contiguous_gradients", true}};
-  const costmodel::ZeroPlusPlus& more = p.zero_plus_plus;
+  const ZeroPlusPlus& more = p.zero_plus_plus;
   if (more.partition > 1) config["zero_optimization"]["zero_hpz_partition_size"] = more.partition;
   if (more.weights) config["zero_optimization"]["zero_quantized_weights"] = true;
   if (more.gradients) config["zero_optimization"]["zero_quantized_gradients"] = true;
@@ -167,7 +164,7 @@ std::string script(const Scenario& s, const ParallelPlan& p, const std::string& 
   const std::int64_t per_node = std::min(s.cluster.devices_per_node, p.devices());
   std::string text = "#!/usr/bin/env bash\n";
   const auto comment = [&](const std::string& line) {
-    text += fmt::format("# {}\n", costmodel::printable(line));
+    text += fmt::format("# {}\n", printable(line));
   };
   comment(fmt::format("{} for DeepSpeed, as shardplan planned it:",
                       s.name.empty() ? "A plan" : s.name));
@@ -183,8 +180,7 @@ std::string script(const Scenario& s, const ParallelPlan& p, const std::string& 
 
 }  // namespace
 
-std::vector<costmodel::Violation> deepspeed_violations(const Scenario& scenario,
-                                                       const ParallelPlan& plan) {
+std::vector<Violation> deepspeed_violations(const Scenario& scenario, const ParallelPlan& plan) {
   Refusals refusals("DeepSpeed");
   check_shape(scenario, plan, refusals);
   if (!refusals.found.empty()) return refusals.found;

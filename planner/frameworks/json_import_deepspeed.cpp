@@ -15,9 +15,7 @@
 namespace planner {
 
 using Json = nlohmann::ordered_json;
-using costmodel::ConfigError;
-using costmodel::scalar_value;
-using costmodel::Value;
+using namespace costmodel;
 
 namespace {
 
@@ -114,7 +112,7 @@ class DeepSpeedImport {
   }
 
   // Where "outer.inner" stands: the first of the name, behind its map's.
-  costmodel::Mark mark_of(const std::string& name) const {
+  Mark mark_of(const std::string& name) const {
     std::size_t at = 0;
     for (std::size_t from = 0; from < name.size();) {
       const std::size_t dot = std::min(name.find('.', from), name.size());
@@ -124,7 +122,7 @@ class DeepSpeedImport {
     }
     return mark_at(text_, file_, at);
   }
-  static costmodel::Mark mark_at(const std::string& text, const std::string& file, std::size_t at) {
+  static Mark mark_at(const std::string& text, const std::string& file, std::size_t at) {
     const std::string before = text.substr(0, at);
     const auto lines = std::count(before.begin(), before.end(), '\n');
     const std::size_t begin = before.rfind('\n');
@@ -142,8 +140,7 @@ class DeepSpeedImport {
                                     [](const Json& inner) { return inner.is_structured(); });
     const std::string text =
         nested ? "..." : value.dump(-1, ' ', true, Json::error_handler_t::replace);
-    job.left_out.push_back(fmt::format("{}: {}: no key says it", costmodel::shortened(key),
-                                       costmodel::shortened(text)));
+    job.left_out.push_back(fmt::format("{}: {}: no key says it", shortened(key), shortened(text)));
   }
   const Json& config_;
   const std::string &text_, &file_;
@@ -207,8 +204,7 @@ void read_training(DeepSpeedImport& in, const Around& script) {
     const bool sgd = name == "SGD", muon = name == "Muon";
     in.put("training", "optimizer", sgd ? "sgd" : muon ? "muon" : "adam");
     if (!sgd && !muon && name.find("Adam") == std::string::npos) {
-      in.job.left_out.push_back(
-          fmt::format("optimizer.type {}: taken as adam", costmodel::shortened(name)));
+      in.job.left_out.push_back(fmt::format("optimizer.type {}: taken as adam", shortened(name)));
     }
   }
   in.put("training", "stack", script.megatron ? "megatron-deepspeed-2022" : "deepspeed-2021");

@@ -10,18 +10,20 @@
 
 namespace planner {
 
+using namespace costmodel;
+
 namespace {
 
 // "--flag a b" as words of bash: argparse takes each value of a list as one.
 std::string line_of(const std::string& argument) {
   std::string line = " ";
   std::istringstream words(argument);
-  for (std::string word; words >> word;) line += " " + costmodel::shell_word(word);
+  for (std::string word; words >> word;) line += " " + shell_word(word);
   return line + "\n";
 }
 
 // NullTokenizer counts an end-of-document token on top of --vocab-size.
-std::string data_arguments(const costmodel::Scenario& scenario) {
+std::string data_arguments(const Scenario& scenario) {
   std::string text = "\n# Made-up data, to measure time and memory; replace it to train.\ndata=(\n";
   text += "  --mock-data\n  --tokenizer-type NullTokenizer\n";
   text += fmt::format("  --vocab-size {}\n", std::max<std::int64_t>(1, scenario.model.vocab - 1));
@@ -30,8 +32,8 @@ std::string data_arguments(const costmodel::Scenario& scenario) {
 
 }  // namespace
 
-std::string launch_script(const MegatronExport& exported, const costmodel::Scenario& scenario,
-                          const costmodel::ParallelPlan& plan) {
+std::string launch_script(const MegatronExport& exported, const Scenario& scenario,
+                          const ParallelPlan& plan) {
   std::string text = script_head({.framework = "Megatron-LM core 0.20",
                                   .where = "in a checkout of Megatron-LM",
                                   .notes = exported.notes,

@@ -12,7 +12,7 @@
 
 namespace planner {
 
-using costmodel::ConfigError;
+using namespace costmodel;
 
 namespace {
 
@@ -112,15 +112,14 @@ std::string for_kubernetes(const std::string& script, std::int64_t nodes, std::i
 Launcher launcher_of(std::string_view name) {
   const auto* const found = std::ranges::find(launcher_names, name);
   if (found == launcher_names.end()) {
-    throw ConfigError({}, fmt::format("there is no launcher {}", costmodel::quote(name)),
+    throw ConfigError({}, fmt::format("there is no launcher {}", quote(name)),
                       "allowed: torchrun, slurm, kubernetes");
   }
   return static_cast<Launcher>(found - launcher_names.begin());
 }
 
-std::string with_launcher(const std::string& script, Launcher launcher,
-                          const costmodel::Scenario& scenario,
-                          const costmodel::ParallelPlan& plan) {
+std::string with_launcher(const std::string& script, Launcher launcher, const Scenario& scenario,
+                          const ParallelPlan& plan) {
   if (launcher == Launcher::torchrun) return script;
   const bool started = script.find("\n#SBATCH ") != std::string::npos;
   if (started || script.find("\ntorchrun ") == std::string::npos) {
@@ -145,11 +144,11 @@ std::string_view launcher_note(Launcher launcher) {
 
 std::optional<std::string> script_of_job(const std::string& text, const std::string& file) {
   if (text.find("kind: ConfigMap") == std::string::npos) return {};
-  const costmodel::Value list = costmodel::parse_yaml(text, file);
-  const costmodel::Value* items = list.find("items");
+  const Value list = parse_yaml(text, file);
+  const Value* items = list.find("items");
   if (items == nullptr) return {};
   for (const auto& item : items->items) {
-    const costmodel::Value* data = item.find("data");
+    const Value* data = item.find("data");
     if (data == nullptr || !data->is_map()) continue;
     for (const auto& entry : data->entries)
       if (entry.key.ends_with(".sh")) return entry.value.text;

@@ -1,7 +1,7 @@
 // Model keys from Megatron-LM's arguments.
 #pragma once
 
-#include "planner/frameworks/megatron_import.hpp"
+#include "planner/frameworks/import_megatron.hpp"
 
 namespace planner {
 

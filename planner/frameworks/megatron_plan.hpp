@@ -1,7 +1,7 @@
 // Plan keys from Megatron-LM's arguments.
 #pragma once
 
-#include "planner/frameworks/megatron_import.hpp"
+#include "planner/frameworks/import_megatron.hpp"
 
 namespace planner {
 

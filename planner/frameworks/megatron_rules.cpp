@@ -15,9 +15,7 @@
 
 namespace planner {
 
-using costmodel::ParallelPlan;
-using costmodel::Recomputation;
-using costmodel::Scenario;
+using namespace costmodel;
 
 namespace {
 
@@ -26,7 +24,7 @@ class Rules {
   void require(bool holds, std::string_view key, std::string reason, std::string remedy) {
     if (!holds) found.push_back({std::string(key), std::move(reason), std::move(remedy)});
   }
-  std::vector<costmodel::Violation> found;
+  std::vector<Violation> found;
 };
 
 // arguments.py: TP · PP · CP must divide the world size, and DP is the quotient. torchrun starts
@@ -97,13 +95,12 @@ void check_sequence(const Scenario& s, const ParallelPlan& p, Rules& rules) {
   rules.require(!asked || p.sequence_parallel, "sequence_parallel",
                 "Megatron-LM: --tp-comm-overlap needs sequence parallelism",
                 "set sequence_parallel: true, or overlap.tp_comm_overlap: false");
-  rules.require(
-      s.model.positions != costmodel::Positions::learned || s.model.max_positions >= t.sequence,
-      "model",
-      fmt::format("Megatron-LM: max_position_embeddings {} must be at least seq_length "
-                  "{}",
-                  s.model.max_positions, t.sequence),
-      "shorten training.sequence");
+  rules.require(s.model.positions != Positions::learned || s.model.max_positions >= t.sequence,
+                "model",
+                fmt::format("Megatron-LM: max_position_embeddings {} must be at least seq_length "
+                            "{}",
+                            s.model.max_positions, t.sequence),
+                "shorten training.sequence");
 }
 
 // Transformer Engine's context parallelism: 2·cp chunks per sequence, complete heads in
@@ -119,16 +116,15 @@ void check_context(const Scenario& s, const ParallelPlan& p, Rules& rules) {
                 "choose another cp");
   const std::int64_t heads = s.model.heads / p.tp;
   const std::int64_t kv_heads = std::max<std::int64_t>(1, s.model.kv_heads / p.tp);
-  rules.require(
-      p.cp_comm != costmodel::ContextExchange::a2a || (heads % p.cp == 0 && kv_heads % p.cp == 0),
-      "cp_comm",
-      fmt::format("Transformer Engine: the number of attention heads needs to be "
-                  "divisible by cp {}; a rank has {} and {} key/value heads",
-                  p.cp, heads, kv_heads),
-      "set cp_comm: p2p");
+  rules.require(p.cp_comm != ContextExchange::a2a || (heads % p.cp == 0 && kv_heads % p.cp == 0),
+                "cp_comm",
+                fmt::format("Transformer Engine: the number of attention heads needs to be "
+                            "divisible by cp {}; a rank has {} and {} key/value heads",
+                            p.cp, heads, kv_heads),
+                "set cp_comm: p2p");
   // Neither has an fp32 kernel.
-  const bool fused = s.training.stack.kernels.attention != costmodel::AttentionKernel::unfused &&
-                     s.training.precision != costmodel::Precision::fp32;
+  const bool fused = s.training.stack.kernels.attention != AttentionKernel::unfused &&
+                     s.training.precision != Precision::fp32;
   rules.require(fused, "cp", "Megatron-LM: context parallelism needs fused or flash attention",
                 "set cp: 1");
 }
@@ -157,12 +153,12 @@ void check_experts(const Scenario& s, const ParallelPlan& p, Rules& rules) {
 
 // The embedding and the loss may count as a layer each (--account-for-...-in-pipeline-split).
 std::int64_t counted_layers(const Scenario& s, const ParallelPlan& p) {
-  switch (costmodel::uneven_split(p, s.model)) {
-    case costmodel::UnevenSplit::none:
-    case costmodel::UnevenSplit::balanced:
-    case costmodel::UnevenSplit::impossible: return s.model.layers;
-    case costmodel::UnevenSplit::loss: return s.model.layers + 1;
-    case costmodel::UnevenSplit::embedding_and_loss: return s.model.layers + 2;
+  switch (uneven_split(p, s.model)) {
+    case UnevenSplit::none:
+    case UnevenSplit::balanced:
+    case UnevenSplit::impossible: return s.model.layers;
+    case UnevenSplit::loss: return s.model.layers + 1;
+    case UnevenSplit::embedding_and_loss: return s.model.layers + 2;
   }
   return s.model.layers;
 }
@@ -193,9 +189,9 @@ void check_layout(std::int64_t layers, const ParallelPlan& p, Rules& rules) {
 }
 
 void check_schedule(const Scenario& s, const ParallelPlan& p, Rules& rules) {
-  const auto name = costmodel::schedule_text(p);
-  const bool interleaved = p.schedule == costmodel::usual_schedule(2);
-  rules.require(interleaved || p.schedule == costmodel::usual_schedule(1), "schedule",
+  const auto name = schedule_text(p);
+  const bool interleaved = p.schedule == usual_schedule(2);
+  rules.require(interleaved || p.schedule == usual_schedule(1), "schedule",
                 fmt::format("Megatron-LM has no schedule '{}'", name),
                 "allowed: 1f1b, interleaved");
   rules.require(interleaved == (p.vpp > 1), "vpp",
@@ -231,11 +227,11 @@ void check_optimizer(const Scenario& s, const ParallelPlan& p, Rules& rules) {
   rules.require(!p.zero_plus_plus.any(), "zero", fmt::format("Megatron-LM: {}", no_zero_plus_plus),
                 std::string(without_zero_plus_plus));
   using costmodel::Optimizer;
-  rules.require(t.optimizer == Optimizer::adam || t.optimizer == Optimizer::muon ||
-                    costmodel::is_sgd(t.optimizer),
-                "optimizer", "Megatron-LM: its optimizers are adam, sgd and muon",
-                "set training.optimizer: adam");
-  rules.require(p.zero == 0 || !costmodel::is_sgd(t.optimizer), "zero",
+  rules.require(
+      t.optimizer == Optimizer::adam || t.optimizer == Optimizer::muon || is_sgd(t.optimizer),
+      "optimizer", "Megatron-LM: its optimizers are adam, sgd and muon",
+      "set training.optimizer: adam");
+  rules.require(p.zero == 0 || !is_sgd(t.optimizer), "zero",
                 "Megatron-LM: the distributed optimizer and FSDP work with Adam only",
                 "set zero: 0, or training.optimizer: adam");
 }
@@ -246,7 +242,7 @@ void check_recompute(const Scenario& s, const ParallelPlan& p, Rules& rules) {
                 "Megatron-LM: --recompute-method and a number of layers go with full "
                 "recomputation only",
                 "write recompute: {granularity: full, layers: N}");
-  const costmodel::Overlap& o = s.training.overlap;
+  const Overlap& o = s.training.overlap;
   const bool graphs = o.cuda_graph || o.graph_attention || o.graph_mlp || o.graph_router;
   rules.require(!full || !graphs, "recompute",
                 "Megatron-LM: CUDA graphs do not go with full recomputation",
@@ -257,7 +253,7 @@ void check_recompute(const Scenario& s, const ParallelPlan& p, Rules& rules) {
 // is computed again, and lie in no module that is.
 void check_graphs(const Scenario& s, const ParallelPlan& p, Rules& rules) {
   using costmodel::RecomputeModule;
-  const costmodel::Overlap& o = s.training.overlap;
+  const Overlap& o = s.training.overlap;
   const auto& m = s.model;
   rules.require(!o.graph_mlp || m.experts == 0 || m.mixes_layers(), "recompute",
                 "Megatron-LM: the graph scope mlp is of dense layers, which the model lacks",
@@ -282,7 +278,7 @@ void check_graphs(const Scenario& s, const ParallelPlan& p, Rules& rules) {
 }
 
 // What says by hand where the ranks of such a plan pass to the decoder.
-std::string split_by_hand(const ParallelPlan& plan, const costmodel::ModelSpec& model) {
+std::string split_by_hand(const ParallelPlan& plan, const ModelSpec& model) {
   const int split = split_rank_of(plan, model);
   if (split == 0) return "";
   return fmt::format(
@@ -367,14 +363,13 @@ void check_expert_order(const Scenario& scenario, const ParallelPlan& plan, Rule
   if (scenario.model.experts == 0 || rank_order_of(plan) != RankOrder::tensor_pipeline_data) return;
   ParallelPlan mapped = plan;
   mapped.rank_order = "tp-cp-ep-pp-dp";
-  const auto fault = group_fault(mapped, costmodel::RankLayout::megatron);
+  const auto fault = group_fault(mapped, RankLayout::megatron);
   rules.require(fault.reason.empty(), "rank_order", fault.reason, fault.remedy);
 }
 
 }  // namespace
 
-std::vector<costmodel::Violation> megatron_violations(const Scenario& scenario,
-                                                      const ParallelPlan& plan) {
+std::vector<Violation> megatron_violations(const Scenario& scenario, const ParallelPlan& plan) {
   Rules rules;
   if (plan.pipelines() > 1) {
     rules.require(false, "replicas",

@@ -2,7 +2,7 @@
 // decoder, their sequences, and the pipeline rank where one passes to the other.
 #pragma once
 
-#include "planner/frameworks/megatron_import.hpp"
+#include "planner/frameworks/import_megatron.hpp"
 
 namespace planner {
 

@@ -2,7 +2,7 @@
 // what overlaps.
 #pragma once
 
-#include "planner/frameworks/megatron_import.hpp"
+#include "planner/frameworks/import_megatron.hpp"
 
 namespace planner {
 

@@ -15,7 +15,7 @@
 
 namespace planner {
 
-using costmodel::Mark;
+using namespace costmodel;
 
 namespace {
 

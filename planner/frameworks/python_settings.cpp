@@ -15,8 +15,7 @@
 
 namespace planner {
 
-using costmodel::ConfigError;
-using costmodel::Mark;
+using namespace costmodel;
 
 namespace {
 

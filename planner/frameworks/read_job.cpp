@@ -13,7 +13,7 @@
 
 namespace planner {
 
-using costmodel::ConfigError;
+using namespace costmodel;
 
 namespace {
 
@@ -35,7 +35,7 @@ JobFormat format_of_text(const std::string& text, const std::string& file) {
 
 // The text, or the script that it brings to Kubernetes.
 std::string script_in(const std::string& file) {
-  const std::string text = costmodel::read_file(file, costmodel::measurement_limits);
+  const std::string text = read_file(file, measurement_limits);
   return script_of_job(text, file).value_or(text);
 }
 
@@ -51,7 +51,7 @@ ImportedJob read_job(const std::string& file) {
   if (format == JobFormat::torchtitan) return import_torchtitan(text, file);
   if (format == JobFormat::scenario) {
     ImportedJob job;
-    job.scenario = costmodel::parse_yaml(text, file);
+    job.scenario = parse_yaml(text, file);
     return job;
   }
   return import_megatron(holds_megatron_log(text) ? read_megatron_log(text, file)

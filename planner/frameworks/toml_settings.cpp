@@ -15,8 +15,7 @@
 
 namespace planner {
 
-using costmodel::ConfigError;
-using costmodel::Mark;
+using namespace costmodel;
 
 #ifdef SHARDPLAN_WITH_TOML
 
@@ -102,7 +101,7 @@ std::vector<SetField> read_toml(const std::string& text, const std::string& file
     flat.add(toml::parse(text, file), "", 1);
   } catch (const toml::parse_error& error) {
     throw ConfigError(flat.mark_of(error.source().begin),
-                      fmt::format("is no TOML: {}", costmodel::printable(error.description())),
+                      fmt::format("is no TOML: {}", printable(error.description())),
                       "write it as toml.io/en/v1.0.0 says");
   }
   std::ranges::stable_sort(flat.fields, [](const SetField& a, const SetField& b) {

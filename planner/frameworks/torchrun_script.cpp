@@ -9,21 +9,22 @@
 
 namespace planner {
 
+using namespace costmodel;
+
 namespace {
 
-std::int64_t devices_a_node(const costmodel::Scenario& scenario,
-                            const costmodel::ParallelPlan& plan) {
+std::int64_t devices_a_node(const Scenario& scenario, const ParallelPlan& plan) {
   return std::min(scenario.cluster.devices_per_node, plan.devices());
 }
 
 }  // namespace
 
 std::string shell_comment(const std::string& text) {
-  return fmt::format("# {}\n", costmodel::printable(text));
+  return fmt::format("# {}\n", printable(text));
 }
 
-std::string script_head(const ScriptHead& head, const costmodel::Scenario& scenario,
-                        const costmodel::ParallelPlan& plan) {
+std::string script_head(const ScriptHead& head, const Scenario& scenario,
+                        const ParallelPlan& plan) {
   const std::int64_t nodes = plan.devices() / devices_a_node(scenario, plan);
   std::string text = "#!/usr/bin/env bash\n";
   text += shell_comment(fmt::format(
@@ -40,8 +41,7 @@ std::string script_head(const ScriptHead& head, const costmodel::Scenario& scena
   return text;
 }
 
-std::string torchrun_command(const costmodel::Scenario& scenario,
-                             const costmodel::ParallelPlan& plan) {
+std::string torchrun_command(const Scenario& scenario, const ParallelPlan& plan) {
   const std::int64_t each = devices_a_node(scenario, plan), nodes = plan.devices() / each;
   std::string text = fmt::format("torchrun --nproc-per-node {} --nnodes {} \\\n", each, nodes);
   if (nodes > 1) {

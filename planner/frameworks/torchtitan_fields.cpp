@@ -13,7 +13,7 @@
 
 namespace planner {
 
-using costmodel::ConfigError;
+using namespace costmodel;
 
 namespace {
 
@@ -83,7 +83,7 @@ std::string value_of(const SetField& set) {
 }
 
 std::string text_of(const SetField& set) {
-  return costmodel::shortened(fmt::format("{} = {}", set.field, value_of(set)), 100);
+  return shortened(fmt::format("{} = {}", set.field, value_of(set)), 100);
 }
 
 }  // namespace
@@ -113,9 +113,9 @@ std::string TorchtitanFields::word(std::string_view field, std::string_view othe
   const SetField* set = find(field);
   if (set == nullptr) return std::string(otherwise);
   if (!set->unknown.empty() || set->values.size() != 1) {
-    throw ConfigError(
-        set->mark, fmt::format("{} is no value that is read here", costmodel::quote(text_of(*set))),
-        "write the value itself, without a name or a call");
+    throw ConfigError(set->mark,
+                      fmt::format("{} is no value that is read here", quote(text_of(*set))),
+                      "write the value itself, without a name or a call");
   }
   return set->values.front();
 }
@@ -130,7 +130,7 @@ std::int64_t TorchtitanFields::number(std::string_view field, std::int64_t other
   const bool whole = error == std::errc() && end == text.data() + text.size();
   if (!whole || value < least || value > most || (least < 0 && value == 0)) {
     throw ConfigError(
-        set->mark, fmt::format("{} is no whole number from 1", costmodel::quote(text_of(*set))),
+        set->mark, fmt::format("{} is no whole number from 1", quote(text_of(*set))),
         least < 0 ? "write 1 or more, or -1 for what is left" : "write 1 or more, or leave it out");
   }
   return value;
@@ -141,8 +141,7 @@ bool TorchtitanFields::flag(std::string_view field, bool otherwise) {
   if (set == nullptr) return otherwise;
   const std::string text = word(field, "");
   if (text != "true" && text != "false") {
-    throw ConfigError(set->mark,
-                      fmt::format("{} is neither true nor false", costmodel::quote(text_of(*set))),
+    throw ConfigError(set->mark, fmt::format("{} is neither true nor false", quote(text_of(*set))),
                       "write true or false");
   }
   return text == "true";

@@ -5,7 +5,7 @@
 
 namespace planner {
 
-using costmodel::ModelSpec;
+using namespace costmodel;
 
 namespace {
 
@@ -26,9 +26,9 @@ constexpr std::array<TorchtitanFlavor, 10> flavors{
 bool is_of_its_kind(const ModelSpec& m) {
   const bool decoder = !m.encoder_decoder() && m.layer_pattern.empty() && m.state_size == 0 &&
                        m.plain_block() && m.sliding_window == 0;
-  return decoder && m.normalization == costmodel::Normalization::rmsnorm && m.gated_mlp &&
-         m.positions == costmodel::Positions::rotary && !m.linear_bias && !m.qkv_bias &&
-         !m.tie_embeddings && !m.parallel_block && !m.embedding_norm && m.mtp_layers == 0;
+  return decoder && m.normalization == Normalization::rmsnorm && m.gated_mlp &&
+         m.positions == Positions::rotary && !m.linear_bias && !m.qkv_bias && !m.tie_embeddings &&
+         !m.parallel_block && !m.embedding_norm && m.mtp_layers == 0;
 }
 
 bool has_sizes(const ModelSpec& m, const TorchtitanFlavor& f) {

@@ -11,11 +11,7 @@
 
 namespace planner {
 
-using costmodel::ParallelPlan;
-using costmodel::Precision;
-using costmodel::Recomputation;
-using costmodel::Scenario;
-using costmodel::ScheduleKind;
+using namespace costmodel;
 
 namespace {
 
@@ -43,7 +39,7 @@ void check_training(const Scenario& s, const ParallelPlan& p, TorchtitanVersion 
   r.refuse(t.precision == Precision::fp16 || t.precision == Precision::nvfp4, "precision",
            fmt::format("there is no {} training", to_string(t.precision)),
            "set training.precision: bf16");
-  r.refuse(python && costmodel::is_narrow(t.precision), "precision",
+  r.refuse(python && is_narrow(t.precision), "precision",
            fmt::format("{} is a transform of the model there", to_string(t.precision)),
            "set training.precision: bf16, or export to torchtitan (0.2.2)");
   r.refuse(!python && t.gradient_precision != Precision::fp32, "gradient_precision",
@@ -51,8 +47,8 @@ void check_training(const Scenario& s, const ParallelPlan& p, TorchtitanVersion 
   r.refuse(t.moment_precision != Precision::fp32, "moment_precision",
            "the optimizer's moments have the parameters' precision, fp32",
            "set training.moment_precision: fp32");
-  r.refuse(t.optimizer != costmodel::Optimizer::adam, "optimizer",
-           "its optimizers are Adam and AdamW", "set training.optimizer: adam");
+  r.refuse(t.optimizer != Optimizer::adam, "optimizer", "its optimizers are Adam and AdamW",
+           "set training.optimizer: adam");
   r.refuse(t.capacity_factor > 0 || t.expert_buffer_factor > 0, "capacity_factor",
            "experts take every token that is routed to them",
            "leave training.capacity_factor and expert_buffer_factor out");
@@ -115,7 +111,7 @@ void check_context(const Scenario& s, const ParallelPlan& p, TorchtitanVersion v
   r.refuse(version == TorchtitanVersion::python, "cp",
            "context parallelism is a transform of the model's attention there",
            "set cp: 1, or export to torchtitan (0.2.2)");
-  r.refuse(p.cp_comm == costmodel::ContextExchange::a2a, "cp_comm",
+  r.refuse(p.cp_comm == ContextExchange::a2a, "cp_comm",
            "keys and values are gathered or go round, by context_parallel_rotate_method",
            "set cp_comm: all_gather or p2p");
 }
@@ -141,8 +137,8 @@ void check_experts(const Scenario& s, const ParallelPlan& p, Refusals& r) {
              fmt::format("it must divide {} experts", s.model.experts), "choose another ep");
   }
   const auto& e = p.experts;
-  const bool deepep = e.dispatcher == costmodel::Dispatcher::deepep;
-  r.refuse(e.dispatcher != costmodel::Dispatcher::alltoall && !deepep, "dispatcher",
+  const bool deepep = e.dispatcher == Dispatcher::deepep;
+  r.refuse(e.dispatcher != Dispatcher::alltoall && !deepep, "dispatcher",
            "expert_parallel_comm_backend is standard or deepep",
            "set dispatcher: alltoall, or deepep");
   r.refuse(deepep && ep == 1, "dispatcher", "DeepEP needs expert parallelism",
@@ -198,9 +194,8 @@ std::string_view torchtitan_schedule(const ParallelPlan& plan) {
   }
 }
 
-std::vector<costmodel::Violation> torchtitan_violations(const Scenario& scenario,
-                                                        const ParallelPlan& plan,
-                                                        TorchtitanVersion version) {
+std::vector<Violation> torchtitan_violations(const Scenario& scenario, const ParallelPlan& plan,
+                                             TorchtitanVersion version) {
   Refusals refusals(version == TorchtitanVersion::toml ? "torchtitan 0.2.2" : "torchtitan");
   refuse_unlike(scenario, plan, refusals);
   check_model(scenario, version, refusals);

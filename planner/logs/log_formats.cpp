@@ -11,7 +11,7 @@
 
 namespace planner {
 
-using costmodel::Bytes;
+using namespace costmodel;
 
 namespace {
 

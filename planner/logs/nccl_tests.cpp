@@ -13,11 +13,7 @@
 
 namespace planner {
 
-using costmodel::ConfigError;
-using costmodel::Dimension;
-using costmodel::json_string;
-using costmodel::MapReader;
-using costmodel::Value;
+using namespace costmodel;
 
 namespace {
 
@@ -122,7 +118,7 @@ std::string nccl_operation(const std::string& program) {
 }
 
 std::vector<NcclTable> read_nccl_json(const std::string& text, const std::string& file) {
-  const Value root = costmodel::parse_yaml(text, file);
+  const Value root = parse_yaml(text, file);
   MapReader reader(root, "nccl-tests report");
   NcclTable table;
   table.mark = root.mark;
@@ -135,7 +131,7 @@ std::vector<NcclTable> read_nccl_json(const std::string& text, const std::string
 }
 
 std::vector<NcclTable> read_nccl_tests(const std::string& file) {
-  const std::string text = costmodel::read_file(file, costmodel::measurement_limits);
+  const std::string text = read_file(file, measurement_limits);
   const auto first = text.find_first_not_of(" \t\r\n");
   const bool json = first != std::string::npos && text[first] == '{';
   return json ? read_nccl_json(text, file) : read_nccl_text(text, file);

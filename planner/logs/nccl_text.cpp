@@ -13,7 +13,7 @@
 
 namespace planner {
 
-using costmodel::ConfigError;
+using namespace costmodel;
 
 namespace {
 
@@ -135,7 +135,7 @@ class Reader {
     const char* end = word.text.data() + word.text.size();
     const auto [at, status] = std::from_chars(word.text.data(), end, value);
     if (status != std::errc() || at != end || !(value >= 0 && std::isfinite(value))) {
-      fault(word.column, fmt::format("{}: {} is not a number", what, costmodel::quote(word.text)),
+      fault(word.column, fmt::format("{}: {} is not a number", what, quote(word.text)),
             "rows of nccl-tests hold numbers here");
     }
     return value;

@@ -13,7 +13,7 @@
 
 namespace planner {
 
-using costmodel::Seconds;
+using namespace costmodel;
 
 namespace {
 
@@ -150,8 +150,8 @@ TrainingLog parse_training_log(std::string_view text, const std::string& file,
   const auto lines = once_each(std::move(draft.iterations));
   log.iterations = timed(lines, size, log.stamped);
   if (log.iterations.empty()) {
-    throw costmodel::ConfigError({file, 0, 0}, "nothing measured in this log",
-                                 fmt::format("looked for {}", fmt::join(known_log_lines(), "; ")));
+    throw ConfigError({file, 0, 0}, "nothing measured in this log",
+                      fmt::format("looked for {}", fmt::join(known_log_lines(), "; ")));
   }
   log.pace = pace_of(log.iterations);
   log.parts = medians(draft.parts);
@@ -161,7 +161,7 @@ TrainingLog parse_training_log(std::string_view text, const std::string& file,
 }
 
 TrainingLog read_training_log(const std::string& file, const IterationSize& size) {
-  return parse_training_log(costmodel::read_file(file, costmodel::measurement_limits), file, size);
+  return parse_training_log(read_file(file, measurement_limits), file, size);
 }
 
 }  // namespace planner

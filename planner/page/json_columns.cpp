@@ -16,7 +16,7 @@ namespace planner {
 
 namespace {
 
-using costmodel::html_text;
+using namespace costmodel;
 
 std::string differing(const Json& report, const Json& scenarios) {
   const Json& rows = at(report, {"differs"});

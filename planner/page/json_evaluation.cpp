@@ -14,7 +14,6 @@
 #include "costmodel/base/unit_text.hpp"
 #include "costmodel/plan/plan_keys.hpp"
 #include "planner/page/json_figure.hpp"
-#include "planner/page/json_key.hpp"
 #include "planner/page/json_rest.hpp"
 #include "planner/page/json_shown.hpp"
 #include "planner/page/svg_bar.hpp"
@@ -24,7 +23,7 @@ namespace planner {
 
 namespace {
 
-using costmodel::html_text;
+using namespace costmodel;
 
 struct Part {
   const char* key;
@@ -137,16 +136,16 @@ std::string tiles_html(const Json& e) {
 namespace {
 
 // Null for what follows from the plan: its devices and micro-batches.
-const costmodel::PlanKey* row_of_key(std::string_view name) {
-  const auto& rows = costmodel::plan_key_rows();
-  const auto at = std::ranges::find_if(
-      rows, [name](const costmodel::PlanKey& key) { return key.row.name == name; });
+const PlanKey* row_of_key(std::string_view name) {
+  const auto& rows = plan_key_rows();
+  const auto at =
+      std::ranges::find_if(rows, [name](const PlanKey& key) { return key.row.name == name; });
   return at == rows.end() ? nullptr : &*at;
 }
 
 // Whether the key says what a plan without it says too.
-bool is_neutral(const costmodel::PlanKey* key, const Json& value) {
-  const costmodel::ParallelPlan plain;
+bool is_neutral(const PlanKey* key, const Json& value) {
+  const ParallelPlan plain;
   if (key == nullptr || !key->value || !key->implied(plain)) return false;
   return flow_text(key->value(plain)) ==
          (value.is_string() ? value.get<std::string>() : value.dump());
@@ -159,7 +158,7 @@ std::string plan_section(const Json& e) {
   if (!plan.is_object()) return "";
   std::string facts, neutral, lists;
   for (const auto& [key, value] : plan.items()) {
-    const costmodel::PlanKey* row = row_of_key(key);
+    const PlanKey* row = row_of_key(key);
     const std::string title =
         row == nullptr || row->title.empty() ? title_of(key) : std::string(row->title);
     if (value.is_array() && !value.empty() && value.front().is_object()) {
@@ -217,7 +216,7 @@ std::vector<HiddenPart> hidden_parts(const Json& e) {
 std::string hidden_bar(const Json& e, double full) {
   std::vector<BarPart> bar;
   for (const auto& [part, time] : hidden_parts(e)) {
-    const std::string seconds = costmodel::format_seconds(costmodel::Seconds(time));
+    const std::string seconds = format_seconds(Seconds(time));
     bar.push_back({part->colour, time, fmt::format("{}, hidden: {}", part->name, seconds), true});
   }
   return bar.empty() ? "" : bar_svg(bar, full, 0, "communication that is hidden");

@@ -12,14 +12,13 @@
 
 namespace planner {
 
-using costmodel::Bytes;
-using costmodel::html_text;
+using namespace costmodel;
 
 std::string figure(const Json& number, const std::function<std::string(double)>& shown) {
   if (!number.is_number()) return number.is_null() ? "–" : html_text(words(number));
   note_shown(number);
   const std::string pointer = pointer_of(number);
-  return fmt::format("<data value=\"{}\"{}>{}</data>", costmodel::json_line(number),
+  return fmt::format("<data value=\"{}\"{}>{}</data>", json_line(number),
                      pointer.empty() ? "" : " data-pointer=\"" + html_text(pointer) + "\"",
                      html_text(shown(number.get<double>())));
 }
@@ -27,7 +26,7 @@ std::string figure(const Json& number, const std::function<std::string(double)>&
 std::string seconds_figure(const Json& seconds) {
   return figure(seconds, [](double s) {
     constexpr double hour = 3600;
-    return s < hour ? format_seconds(costmodel::Seconds(s)) : format_span(costmodel::Seconds(s));
+    return s < hour ? format_seconds(Seconds(s)) : format_span(Seconds(s));
   });
 }
 
@@ -45,9 +44,9 @@ std::string share_figure(const Json& fraction) {
 
 std::string count_figure(const Json& number) {
   return figure(number, [](double n) {
-    if (std::abs(n) >= 1e9) return costmodel::format_count(n);
+    if (std::abs(n) >= 1e9) return format_count(n);
     const bool whole = n == std::floor(n) || n >= 1000;
-    return whole ? costmodel::format_integer(std::llround(n)) : fmt::format("{:.4g}", n);
+    return whole ? format_integer(std::llround(n)) : fmt::format("{:.4g}", n);
   });
 }
 
@@ -71,7 +70,7 @@ double number_at(const Json& json, std::initializer_list<const char*> keys) {
 std::string words(const Json& value) {
   if (!value.is_structured() && !value.is_number()) note_shown(value);  // a number is a figure
   if (value.is_string()) return value.get<std::string>();
-  if (!value.is_structured()) return costmodel::json_line(value);
+  if (!value.is_structured()) return json_line(value);
   std::string text;
   for (const auto& [key, item] : value.items()) {
     text += text.empty() ? "" : ", ";

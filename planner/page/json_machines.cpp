@@ -10,7 +10,7 @@
 #include "costmodel/base/escape.hpp"
 #include "costmodel/base/unit_text.hpp"
 #include "planner/page/json_figure.hpp"
-#include "planner/page/json_key.hpp"
+#include "planner/page/json_rest.hpp"
 #include "planner/page/json_shown.hpp"
 #include "planner/page/svg_bar.hpp"
 #include "planner/page/svg_chart.hpp"
@@ -20,7 +20,7 @@ namespace planner {
 
 namespace {
 
-using costmodel::html_text;
+using namespace costmodel;
 
 // "" for what is not known.
 std::string cell(const Json& object, const char* key) {
@@ -49,7 +49,7 @@ std::string plan_or_reason(const Json& gain) {
   return refused.empty() ? sizes_of(at(gain, {"plan"})) : "none: " + html_text(refused);
 }
 
-std::string device_text(double n) { return costmodel::format_integer(std::llround(n)); }
+std::string device_text(double n) { return format_integer(std::llround(n)); }
 
 // A line of (devices, `key`) over the objects of a list.
 ChartLine line_of(const Json& rows, const char* colour, const char* name, const char* key,
@@ -84,7 +84,7 @@ Chart over_devices(const std::string& label, const std::string& y_title,
   return chart;
 }
 
-std::string tokens_text(double n) { return costmodel::format_count(n) + " tokens/s"; }
+std::string tokens_text(double n) { return format_count(n) + " tokens/s"; }
 std::string hours_text(double h) { return fmt::format("{:.4g} device hours", h); }
 std::string days_text(double days) { return fmt::format("{:.1f} days", days); }
 
@@ -139,9 +139,8 @@ std::string device_front_section(const Json& report) {
     }
     return all;
   };
-  std::string html =
-      chart_html(over_devices("tokens a second over devices", "tokens/s", &costmodel::format_count,
-                              lines("tokens_per_s", &tokens_text)));
+  std::string html = chart_html(over_devices("tokens a second over devices", "tokens/s",
+                                             &format_count, lines("tokens_per_s", &tokens_text)));
   html +=
       chart_html(over_devices("device hours over devices", "device hours a billion tokens",
                               &device_text, lines("device_hours_per_billion_tokens", &hours_text)));

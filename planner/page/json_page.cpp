@@ -26,9 +26,9 @@ namespace planner {
 
 namespace {
 
-using costmodel::html_text;
+using namespace costmodel;
 
-std::string sources(const costmodel::Scenario& s) {
+std::string sources(const Scenario& s) {
   std::string html = "<dl class=\"facts\">\n";
   const auto add = [&html](std::string_view name, const std::string& value) {
     if (value.empty()) return;
@@ -64,8 +64,7 @@ std::string lead_of(const std::string& verdict, const std::string& how) {
 
 }  // namespace
 
-std::string page_html(const std::string& json, const costmodel::Scenario& scenario,
-                      const costmodel::Timeline& timeline) {
+std::string page_html(const std::string& json, const Scenario& scenario, const Timeline& timeline) {
   const Json report = parsed(json);
   const ShownValues shown(report);
   const Json& plans = at(report, {"plans"});

@@ -12,7 +12,6 @@
 #include "costmodel/base/unit_text.hpp"
 #include "planner/page/json_curves.hpp"
 #include "planner/page/json_figure.hpp"
-#include "planner/page/json_key.hpp"
 #include "planner/page/json_rest.hpp"
 #include "planner/page/json_shown.hpp"
 #include "planner/page/svg_bar.hpp"
@@ -22,7 +21,7 @@ namespace planner {
 
 namespace {
 
-using costmodel::html_text;
+using namespace costmodel;
 
 bool is_sweep(const Json& report) {
   return report.is_array() && !report.empty() && std::ranges::all_of(report, [](const Json& point) {
@@ -78,8 +77,8 @@ std::string points_verdict(const Json& report) {
              : seconds_figure((*best)["iteration_s"]),
       served ? "output tokens/s" : "an iteration",
       where.empty() ? "" : " at " + html_text(fmt::format("{}", fmt::join(where, ", "))),
-      served ? "most" : "fastest", costmodel::format_integer(fitting),
-      costmodel::format_integer(static_cast<std::int64_t>(report.size())));
+      served ? "most" : "fastest", format_integer(fitting),
+      format_integer(static_cast<std::int64_t>(report.size())));
 }
 
 std::string points_section(const Json& report) {

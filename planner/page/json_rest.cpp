@@ -3,13 +3,15 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
+#include <cmath>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <vector>
 
 #include "costmodel/base/escape.hpp"
+#include "costmodel/base/unit_text.hpp"
 #include "planner/page/json_figure.hpp"
-#include "planner/page/json_key.hpp"
 #include "planner/page/json_shown.hpp"
 #include "planner/report/html_table.hpp"
 
@@ -17,7 +19,7 @@ namespace planner {
 
 namespace {
 
-using costmodel::html_text;
+using namespace costmodel;
 
 constexpr std::size_t most_rows = 500, most_columns = 40, longest_text = 2000, longest_name = 60,
                       most_members = 2;
@@ -98,9 +100,9 @@ std::string object_html(const Json& object, Extent extent, int depth) {
     if (!is_wanted(value, extent)) continue;
     if (++count > most_rows) break;
     if (has_one_line(value) || depth >= deepest) {
-      facts += fmt::format(
-          "<div><dt>{}</dt><dd>{}</dd></div>\n", html_text(title_of(key)),
-          depth < deepest ? line_html(key, value) : html_text(costmodel::shortened(words(value))));
+      facts +=
+          fmt::format("<div><dt>{}</dt><dd>{}</dd></div>\n", html_text(title_of(key)),
+                      depth < deepest ? line_html(key, value) : html_text(shortened(words(value))));
     } else {
       inner += folded(title_of(key), value_html(value, extent, depth + 1));
     }
@@ -154,7 +156,7 @@ std::string line_html(std::string_view key, const Json& value) {
     note_shown(value);
     return value.get<bool>() ? "yes" : "no";
   }
-  if (value.is_string()) return html_text(costmodel::shortened(words(value), longest_text));
+  if (value.is_string()) return html_text(shortened(words(value), longest_text));
   std::string html;
   for (const auto& [name, item] : value.items()) {
     if (!html.empty()) html += ", ";
@@ -162,6 +164,79 @@ std::string line_html(std::string_view key, const Json& value) {
                               : line_html(key, item);
   }
   return html;
+}
+
+namespace {
+
+std::string dollars_figure(const Json& number) {
+  return figure(number, [](double usd) {
+    constexpr double large = 1000;  // where cents do not matter
+    return std::abs(usd) < large ? fmt::format("${:.4g}", usd)
+                                 : "$" + costmodel::format_integer(std::llround(usd));
+  });
+}
+
+std::string per_cent_figure(const Json& number) {
+  return figure(number, [](double per_cent) { return fmt::format("{:.2f} %", per_cent); });
+}
+
+std::string flops_figure(const Json& number) {
+  return figure(number, [](double flops) { return format_flops(costmodel::Flops(flops)); });
+}
+
+std::string in_days_figure(const Json& number) {
+  return figure(number, [](double days) { return fmt::format("{:.4g} days", days); });
+}
+
+// A word of a key that is a unit, or a quantity that is always in one.
+struct Unit {
+  std::string_view word;
+  std::string (*shown)(const Json&);
+  bool in_title = true;
+};
+constexpr std::array units{
+    Unit{"s", &seconds_figure, false},    Unit{"seconds", &seconds_figure},
+    Unit{"bytes", &bytes_figure, false},  Unit{"flops", &flops_figure},
+    Unit{"pct", &per_cent_figure, false}, Unit{"days", &in_days_figure, false},
+    Unit{"usd", &dollars_figure, false},  Unit{"fraction", &share_figure},
+    Unit{"mfu", &share_figure},           Unit{"hfu", &share_figure},
+    Unit{"bubble", &share_figure},        Unit{"efficiency", &share_figure},
+    Unit{"probability", &share_figure},   Unit{"spread", &share_figure},
+    Unit{"effect", &share_figure}};
+
+// What a rate counts: "tokens" of tokens_per_s.
+std::string_view counted_in(std::string_view key) { return key.substr(0, key.find("_per_")); }
+
+// By the last word, else by the first: days_with_failures. Null for a plain number.
+const Unit* unit_of(std::string_view key) {
+  const std::string_view name = counted_in(key);
+  for (const std::string_view word :
+       {name.substr(name.rfind('_') + 1), name.substr(0, name.find('_'))}) {
+    const auto found = std::ranges::find(units, word, &Unit::word);
+    if (found == units.end() || (word == "s" && !name.ends_with("_s"))) continue;
+    return &*found;
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+std::string title_of(std::string_view key) {
+  for (const auto& [name, title] :
+       {std::pair("mfu", "MFU"), std::pair("hfu", "HFU"), std::pair("usd", "dollars"),
+        std::pair("peak_gib", "peak GiB"), std::pair("weights_gib", "weights GiB")})
+    if (key == name) return title;
+  const Unit* unit = unit_of(key);
+  const bool redundant = unit != nullptr && !unit->in_title &&
+                         key.ends_with("_" + std::string(unit->word)) && counted_in(key) == key;
+  std::string title(redundant ? key.substr(0, key.rfind('_')) : key);
+  std::ranges::replace(title, '_', ' ');
+  return title;
+}
+
+std::string keyed_figure(std::string_view key, const Json& number) {
+  const Unit* unit = unit_of(key);
+  return unit == nullptr ? count_figure(number) : unit->shown(number);
 }
 
 }  // namespace planner

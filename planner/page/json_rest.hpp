@@ -18,4 +18,11 @@ std::string rest_html(const nlohmann::ordered_json& value);
 // A value on one line: a figure in its key's unit, text, "yes", or a list of these.
 std::string line_html(std::string_view key, const nlohmann::ordered_json& value);
 
+// The title of a key that people read, as text: "checkpoint every" of checkpoint_every_s, "tokens
+// per s" of tokens_per_s.
+std::string title_of(std::string_view key);
+
+// The number in its key's unit: seconds of a key that ends in _s, dollars of usd_per_hour.
+std::string keyed_figure(std::string_view key, const nlohmann::ordered_json& number);
+
 }  // namespace planner

@@ -20,9 +20,7 @@
 
 namespace planner {
 
-using costmodel::format_seconds;
-using costmodel::html_text;
-using costmodel::Seconds;
+using namespace costmodel;
 
 namespace {
 
@@ -89,8 +87,7 @@ Seconds scale_of(const std::vector<ComparedSchedule>& schedules) {
   Seconds longest, all;
   for (const ComparedSchedule& one : schedules) {
     all = max(all, one.timeline.end());
-    if (one.plan.schedule != costmodel::ScheduleKind::serial)
-      longest = max(longest, one.timeline.end());
+    if (one.plan.schedule != ScheduleKind::serial) longest = max(longest, one.timeline.end());
   }
   return longest > Seconds(0) ? longest : all;
 }
@@ -106,7 +103,7 @@ std::string drawing_title(const ComparedSchedule& one, Seconds scale) {
 
 std::string drawings(const std::vector<ComparedSchedule>& schedules) {
   const Seconds scale = scale_of(schedules);
-  std::vector<costmodel::Timeline> drawn;
+  std::vector<Timeline> drawn;
   std::string html;
   for (const ComparedSchedule& one : schedules) {
     if (one.timeline.events.empty()) continue;
@@ -125,7 +122,7 @@ std::string drawings(const std::vector<ComparedSchedule>& schedules) {
 std::string verdict(const std::vector<ComparedSchedule>& schedules) {
   const ComparedSchedule* best = nullptr;
   for (const ComparedSchedule& one : schedules) {
-    const bool real = one.plan.schedule != costmodel::ScheduleKind::ideal && one.refused.empty() &&
+    const bool real = one.plan.schedule != ScheduleKind::ideal && one.refused.empty() &&
                       one.offered && one.estimate.fits();
     if (real && (best == nullptr || one.estimate.iteration < best->estimate.iteration)) best = &one;
   }
@@ -137,8 +134,7 @@ std::string verdict(const std::vector<ComparedSchedule>& schedules) {
 }  // namespace
 
 std::string schedule_page(const std::string& json, const std::vector<ComparedSchedule>& schedules,
-                          const costmodel::Scenario& scenario,
-                          const costmodel::ParallelPlan& plan) {
+                          const Scenario& scenario, const ParallelPlan& plan) {
   const Json report = Json::parse(json, nullptr, false);
   SHARDPLAN_CHECK(!report.is_discarded());
   const ShownValues shown(report);

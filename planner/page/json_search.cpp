@@ -18,7 +18,7 @@ namespace planner {
 
 namespace {
 
-using costmodel::html_text;
+using namespace costmodel;
 
 // "+1.2 %" of the best; "" for the best itself.
 std::string against(const Json& seconds, double best) {

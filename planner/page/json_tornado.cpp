@@ -16,15 +16,14 @@ namespace planner {
 
 namespace {
 
-using costmodel::html_text;
+using namespace costmodel;
 
 // A number of the unit that the JSON says.
 std::string quantity_figure(const Json& number, const std::string& unit) {
   if (unit == "s") return seconds_figure(number);
   if (unit == "B") return bytes_figure(number);
   if (unit == "B/s") {
-    return figure(number,
-                  [](double rate) { return format_bandwidth(costmodel::BytesPerSecond(rate)); });
+    return figure(number, [](double rate) { return format_bandwidth(BytesPerSecond(rate)); });
   }
   return figure(number, [](double n) { return fmt::format("{:.4g}", n); });
 }

@@ -13,27 +13,22 @@
 #include "planner/report/json_serving.hpp"
 #include "planner/report/serving_interval.hpp"
 #include "planner/report/serving_report.hpp"
-#include "planner/search/serving_bounds.hpp"
+#include "planner/search/serving_search.hpp"
 
 namespace planner {
 
-using costmodel::format_seconds;
-using costmodel::Seconds;
-using costmodel::ServingEstimate;
-using costmodel::ServingFit;
-using costmodel::ServingScenario;
+using namespace costmodel;
 
 namespace {
 
 std::string text_tile(const std::string& value, const std::string& name) {
-  return fmt::format("<div class=\"tile\"><b>{}</b><span>{}</span></div>\n",
-                     costmodel::html_text(value), costmodel::html_text(name));
+  return fmt::format("<div class=\"tile\"><b>{}</b><span>{}</span></div>\n", html_text(value),
+                     html_text(name));
 }
 
 std::string sentences(const std::vector<std::string>& lines) {
   std::string html = "<ul>\n";
-  for (const std::string& line : lines)
-    html += fmt::format("<li>{}</li>\n", costmodel::html_text(line));
+  for (const std::string& line : lines) html += fmt::format("<li>{}</li>\n", html_text(line));
   return html + "</ul>\n";
 }
 
@@ -54,7 +49,7 @@ std::string tiles_of(const ServingScenario& s, const ServingEstimate& e, const S
   if (e.fits) {
     const auto rates = output_interval(s, e, fit.intervals[0]);
     html += text_tile(
-        costmodel::format_integer(static_cast<long long>(e.output_per_s)),
+        format_integer(static_cast<long long>(e.output_per_s)),
         fmt::format("output tokens/s, 90 % interval {:.0f} to {:.0f}", rates[0], rates[1]));
     html += time(e.ttft.mean, fit.intervals[2], "first token");
     html += time(e.tpot.mean, fit.intervals[1], "next tokens");
@@ -95,13 +90,13 @@ std::string page(const ServingScenario& s, const std::string& body) {
   const std::size_t end = heading.find('\n');
   const std::string lead = heading.substr(end + 1, heading.size() - end - 2);  // without its end
   return html_page(heading.substr(0, end),
-                   fmt::format("<p class=\"lead\">{}</p>\n", costmodel::html_text(lead)) + body,
+                   fmt::format("<p class=\"lead\">{}</p>\n", html_text(lead)) + body,
                    std::string(report_head()));
 }
 
 }  // namespace
 
-std::string load_chart(const std::vector<costmodel::LoadPoint>& curve) {
+std::string load_chart(const std::vector<LoadPoint>& curve) {
   if (curve.size() < 2) return "";
   Chart chart{.label = "time a token over output tokens a second",
               .x_title = "output tokens/s",
@@ -112,7 +107,7 @@ std::string load_chart(const std::vector<costmodel::LoadPoint>& curve) {
               .lines = {{.colour = "compute", .name = "", .points = {}}}};
   for (const auto& point : curve) {
     chart.x_values.push_back(point.output_per_s);
-    chart.x_names.push_back(costmodel::format_count(point.output_per_s));
+    chart.x_names.push_back(format_count(point.output_per_s));
     chart.lines[0].points.push_back(
         {.x = point.output_per_s,
          .y = point.tpot.value,

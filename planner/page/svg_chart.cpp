@@ -12,7 +12,7 @@ namespace planner {
 
 namespace {
 
-using costmodel::html_text;
+using namespace costmodel;
 
 constexpr double chart_width = 1000,
                  chart_height = 400;  // units of the picture; the page stretches them

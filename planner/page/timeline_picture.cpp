@@ -21,12 +21,7 @@
 
 namespace planner {
 
-using costmodel::Action;
-using costmodel::ActionKind;
-using costmodel::Event;
-using costmodel::Seconds;
-using costmodel::Stream;
-using costmodel::Timeline;
+using namespace costmodel;
 
 namespace {
 
@@ -106,11 +101,11 @@ struct Paths {
 Paths paths_of(const Drawn& drawn, double end) {
   Paths paths;
   const bool split = std::any_of(drawn.events.begin(), drawn.events.end(), [](const Event* event) {
-    const auto action = costmodel::parse_action(event->name);
+    const auto action = parse_action(event->name);
     return action && action->kind == ActionKind::weight_gradient;
   });
   for (const Event* event : drawn.events) {
-    const auto action = costmodel::parse_action(event->name.substr(0, event->name.find('+')));
+    const auto action = parse_action(event->name.substr(0, event->name.find('+')));
     const Kind kind = kind_of(*event, action, split);
     paths.kinds.emplace(kind.words, kind);
     const bool odd = action && action->micro_batch % 2 == 1;
@@ -145,8 +140,7 @@ std::string picture(const Paths& paths, const Drawn& drawn, int ranks, double en
         "<path class=\"slices {}{}\" stroke-width=\"{}\" data-row=\"{}\" data-what=\"{}\" "
         "data-names=\"{}\" d=\"M0 {}{}\"></path>\n",
         kind.colour, odd ? " odd" : "", kind.in_strip ? strip_height : lane_height, rank, words,
-        costmodel::html_text(path.names), row_height * rank + (kind.in_strip ? strip : lane),
-        path.lines);
+        html_text(path.names), row_height * rank + (kind.in_strip ? strip : lane), path.lines);
   }
   return svg + "</svg>\n";
 }
@@ -190,8 +184,8 @@ std::string timeline_html(const Timeline& timeline) {
     html += fmt::format(
         " Start, middle and end are drawn, {} slices of {}; <code>shardplan simulate --trace "
         "FILE</code> writes all.",
-        costmodel::format_integer(static_cast<std::int64_t>(drawn.events.size())),
-        costmodel::format_integer(static_cast<std::int64_t>(timeline.events.size())));
+        format_integer(static_cast<std::int64_t>(drawn.events.size())),
+        format_integer(static_cast<std::int64_t>(timeline.events.size())));
   }
   constexpr double usual = 24, least = 7, screen = 560;
   html += fmt::format(

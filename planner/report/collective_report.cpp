@@ -8,12 +8,7 @@
 
 namespace planner {
 
-using costmodel::Algorithm;
-using costmodel::Bytes;
-using costmodel::BytesPerSecond;
-using costmodel::CollectiveKind;
-using costmodel::Seconds;
-using costmodel::TierTerm;
+using namespace costmodel;
 
 namespace {
 
@@ -32,7 +27,7 @@ const char* algorithm_of(CollectiveKind kind, Algorithm algorithm) {
 }
 
 std::string name_of(CollectiveKind kind) {
-  return std::string(costmodel::collective_names[static_cast<std::size_t>(kind)]);
+  return std::string(collective_names[static_cast<std::size_t>(kind)]);
 }
 
 std::string two_digits(double v) { return fmt::format("{:.3g}", v); }
@@ -153,7 +148,7 @@ CollectivePrice priced(CollectiveKind kind, Bytes message, const CollectiveGroup
   p.algorithm = algorithm_of(kind, chosen);
   p.terms = collective_terms(kind, message, layout, cluster, chosen);
   p.measured = p.time != p.terms.time;
-  p.bus_factor = costmodel::bus_bandwidth_factor(kind, layout.size);
+  p.bus_factor = bus_bandwidth_factor(kind, layout.size);
   if (p.time.value > 0) {
     p.algorithm_bandwidth = BytesPerSecond(message.value / p.time.value);
     p.bus_bandwidth = p.algorithm_bandwidth * p.bus_factor;
@@ -163,8 +158,8 @@ CollectivePrice priced(CollectiveKind kind, Bytes message, const CollectiveGroup
 
 std::vector<SumWay> ways_to_sum(Bytes message, const CollectiveGroup& group) {
   using enum CollectiveKind;
-  const costmodel::ClusterSpec& cluster = group.cluster;
-  const costmodel::GroupLayout& layout = group.layout;
+  const ClusterSpec& cluster = group.cluster;
+  const GroupLayout& layout = group.layout;
   const auto by = [&](Algorithm algorithm) {
     return collective_time(all_reduce, message, layout, cluster, algorithm);
   };
@@ -196,8 +191,8 @@ std::string collective_heading(const CollectiveGroup& group) {
                            group.cluster.tiers[i].name);
     }
   }
-  return fmt::format("{} ranks, {} apart, on {}: {}", costmodel::format_integer(layout.size),
-                     costmodel::format_integer(layout.stride), group.cluster.title, tiers);
+  return fmt::format("{} ranks, {} apart, on {}: {}", format_integer(layout.size),
+                     format_integer(layout.stride), group.cluster.title, tiers);
 }
 
 std::string collective_report(const CollectivePrice& price, const CollectiveGroup& group,

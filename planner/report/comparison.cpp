@@ -15,11 +15,7 @@
 
 namespace planner {
 
-using costmodel::Bytes;
-using costmodel::format_bytes;
-using costmodel::format_seconds;
-using costmodel::Seconds;
-using costmodel::Value;
+using namespace costmodel;
 
 namespace {
 
@@ -68,8 +64,8 @@ double tokens_per_s(const Compared& c) {
 }
 
 // The estimate of `other`, for the tokens of `first`.
-costmodel::Estimate for_tokens(const Compared& other, const Compared& first) {
-  costmodel::Estimate e = other.estimate;
+Estimate for_tokens(const Compared& other, const Compared& first) {
+  Estimate e = other.estimate;
   const double tokens = tokens_per_s(other) * e.iteration.value,
                wanted = tokens_per_s(first) * first.estimate.iteration.value;
   constexpr double rounding = 1e-9;
@@ -88,7 +84,7 @@ const char* fit_word(const Compared& c) {
   return "";
 }
 
-using Cell = std::function<std::string(const costmodel::Estimate&)>;
+using Cell = std::function<std::string(const Estimate&)>;
 
 void add_row(Table& table, const std::string& name, const std::vector<Compared>& columns,
              const Cell& cell) {
@@ -118,12 +114,12 @@ Table parts_table(const std::vector<Compared>& columns) {
   };
   const auto names = all_shares(columns.front().estimate);
   for (std::size_t part = 0; part < names.size(); ++part) {
-    const auto time = [part](const costmodel::Estimate& e) { return all_shares(e)[part].time; };
+    const auto time = [part](const Estimate& e) { return all_shares(e)[part].time; };
     if (std::ranges::any_of(columns,
                             [&](const Compared& c) { return time(c.estimate).value != 0; }))
       add(names[part].name, time);
   }
-  add("iteration", [](const costmodel::Estimate& e) { return e.iteration; });
+  add("iteration", [](const Estimate& e) { return e.iteration; });
   return table;
 }
 
@@ -133,11 +129,11 @@ Table result_table(const std::vector<Compared>& columns) {
     return fmt::format("{} to {}", format_seconds(e.interval.low), format_seconds(e.interval.high));
   });
   add_row(table, "tokens/s", columns,
-          [](const auto& e) { return costmodel::format_integer(std::llround(e.tokens_per_s)); });
+          [](const auto& e) { return format_integer(std::llround(e.tokens_per_s)); });
   if (std::ranges::any_of(columns, has_samples)) {
     std::vector<std::string> samples{"samples' tokens/s"};
     for (const Compared& c : columns)
-      samples.push_back(costmodel::format_integer(std::llround(tokens_per_s(c))));
+      samples.push_back(format_integer(std::llround(tokens_per_s(c))));
     table.rows.push_back(std::move(samples));
   }
   std::vector<std::string> each{"tokens/s a device"};
@@ -207,8 +203,8 @@ bool only_plans_differ(const std::vector<Difference>& differing) {
 }
 
 Against against(const Compared& first, const Compared& other, bool only_plans_differ) {
-  const costmodel::Estimate scaled = for_tokens(other, first);
-  const costmodel::Estimate& base = first.estimate;
+  const Estimate scaled = for_tokens(other, first);
+  const Estimate& base = first.estimate;
   Against result;
   result.same_tokens = scaled.iteration;
   result.speedup = base.iteration / scaled.iteration;
@@ -252,7 +248,7 @@ Table comparison_rows(const std::vector<Compared>& columns) {
     add_row(table, name, columns, [&](const auto& e) { return fmt::format("{:.6g}", value(e)); });
   };
   constexpr double gib = 1 << 30;
-  using E = costmodel::Estimate;
+  using E = Estimate;
   number("iteration_s", [](const E& e) { return e.iteration.value; });
   number("low_s", [](const E& e) { return e.interval.low.value; });
   number("high_s", [](const E& e) { return e.interval.high.value; });

@@ -13,22 +13,12 @@
 
 namespace planner {
 
-using costmodel::Bytes;
-using costmodel::Estimate;
-using costmodel::Evaluator;
-using costmodel::FineTuning;
-using costmodel::FineTuningMethod;
-using costmodel::format_bytes;
-using costmodel::format_count;
-using costmodel::format_integer;
-using costmodel::format_seconds;
-using costmodel::Scenario;
-using costmodel::Seconds;
+using namespace costmodel;
 
 namespace {
 
 std::string_view base_name(const FineTuning& tuning) {
-  return costmodel::base_precision_names[static_cast<std::size_t>(tuning.base)];
+  return base_precision_names[static_cast<std::size_t>(tuning.base)];
 }
 
 double bits_of(const Scenario& s) {
@@ -36,16 +26,15 @@ double bits_of(const Scenario& s) {
 }
 
 // Of a micro-batch's passes over one layer.
-Seconds dequantisation_of(costmodel::LayerKind kind, const costmodel::ParallelPlan& plan,
-                          Evaluator& evaluator) {
-  const costmodel::OpList list = evaluator.op_list(kind, plan);
-  const costmodel::Pricing pricing = evaluator.pricing(plan);
+Seconds dequantisation_of(LayerKind kind, const ParallelPlan& plan, Evaluator& evaluator) {
+  const OpList list = evaluator.op_list(kind, plan);
+  const Pricing pricing = evaluator.pricing(plan);
   Seconds sum;
   for (const auto& steps :
        {forward_steps(list), backward_steps(list),
         recompute_steps(list, region_of(plan.recompute), pricing.checkpoint_stops)}) {
     for (const costmodel::Step& step : steps) {
-      if (std::holds_alternative<costmodel::Dequantise>(step.node->op))
+      if (std::holds_alternative<Dequantise>(step.node->op))
         sum += price(step, list, pricing).time();
     }
   }
@@ -63,9 +52,8 @@ std::string method_text(const FineTuning& tuning) {
 
 std::vector<std::string_view> target_names(const FineTuning& tuning) {
   std::vector<std::string_view> names;
-  for (std::size_t i = 0; i < costmodel::adapter_target_names.size(); ++i) {
-    if (tuning.has(static_cast<costmodel::AdapterTarget>(i)))
-      names.push_back(costmodel::adapter_target_names[i]);
+  for (std::size_t i = 0; i < adapter_target_names.size(); ++i) {
+    if (tuning.has(static_cast<AdapterTarget>(i))) names.push_back(adapter_target_names[i]);
   }
   return names;
 }
@@ -80,16 +68,16 @@ std::string trained_text(const Estimate& e, const Scenario& s) {
 
 FrozenBase frozen_base(const Estimate& e, const Scenario& s, Evaluator& evaluator) {
   FrozenBase base{.bits = bits_of(s)};
-  const costmodel::ParallelPlan plan = evaluator.as_run(e.plan);
-  const costmodel::PlanCost& cost = evaluator.cost(e.plan);
-  const costmodel::RankRow& rank = cost.ranks.front();
+  const ParallelPlan plan = evaluator.as_run(e.plan);
+  const PlanCost& cost = evaluator.cost(e.plan);
+  const RankRow& rank = cost.ranks.front();
   base.held =
       plan.zero == 3
           ? Bytes(sharded(rank.weights.frozen.value, rank.weights.frozen_experts.value, plan))
           : rank.weights.frozen;
   base.adapters = rank.memory.weights + rank.memory.gradients + rank.memory.optimizer - base.held;
-  const costmodel::LayerMix layers = cost.stages[0].layers;
-  for (const costmodel::LayerGroup& group : layer_groups(s.model)) {
+  const LayerMix layers = cost.stages[0].layers;
+  for (const LayerGroup& group : layer_groups(s.model)) {
     base.dequantisation +=
         dequantisation_of(group.kind, plan, evaluator) * static_cast<double>(layers.*group.number);
   }
@@ -116,14 +104,14 @@ std::vector<Explained> explained_fine_tuning(const Estimate& e, const Scenario& 
       {group, "adapters", format_bytes(base.adapters),
        "their weights, gradients and states on one device of stage 0"},
       {group, "bits", fmt::format("{:.4g}", base.bits),
-       f.base == costmodel::BasePrecision::nf4
+       f.base == BasePrecision::nf4
            ? (f.double_quantization
                   ? "of a frozen value: 4 + 8/64 + 32/(64 x 256) (arXiv:2305.14314 section 3)"
                   : "of a frozen value: 4 + 32/64")
            : "of a frozen value; embeddings, norms and the output projection keep 16"},
       {group, "base", format_bytes(base.held),
        "frozen weights on one device of stage 0: no gradients, no states, no reduction"}};
-  if (f.base != costmodel::BasePrecision::bf16) {
+  if (f.base != BasePrecision::bf16) {
     rows.push_back({group, "t_q", format_seconds(base.dequantisation),
                     "dequantisation of a micro-batch on stage 0, in forward, backward and "
                     "recomputation: stored bytes read, 16 bits written, before each product"});

@@ -10,9 +10,7 @@
 
 namespace planner {
 
-using costmodel::ParallelPlan;
-using costmodel::ProcessGroups;
-using costmodel::RankLayout;
+using namespace costmodel;
 
 namespace {
 
@@ -56,7 +54,7 @@ std::string sizes_text(const ParallelPlan& p, RankLayout layout) {
 
 std::string apart_text(const ProcessGroups& all) {
   if (all.groups.front().size() < 2) return "";
-  return all.apart > 0 ? fmt::format(", {} apart", costmodel::format_integer(all.apart))
+  return all.apart > 0 ? fmt::format(", {} apart", format_integer(all.apart))
                        : ", not evenly apart";
 }
 
@@ -96,9 +94,8 @@ std::string network_of(const ProcessGroups& all, const GroupsOf& of) {
 }
 
 std::string groups_report(const GroupsOf& of, const ReportStyle& style) {
-  const std::string first =
-      fmt::format("{} ranks: {}, {}", costmodel::format_integer(of.plan.devices()),
-                  sizes_text(of.plan, of.layout), layout_text(of));
+  const std::string first = fmt::format("{} ranks: {}, {}", format_integer(of.plan.devices()),
+                                        sizes_text(of.plan, of.layout), layout_text(of));
   if (style.markup == Markup::markdown) {
     return bullet(first, style) + "\n" + to_markdown(markdown_table(of));
   }

@@ -13,10 +13,7 @@
 
 namespace planner {
 
-using costmodel::format_bytes;
-using costmodel::format_seconds;
-using costmodel::Scenario;
-using costmodel::Seconds;
+using namespace costmodel;
 
 namespace {
 
@@ -257,7 +254,7 @@ std::string job_report(const JobReport& job, const Scenario& s, const ReportStyl
                            format_seconds(job.estimate.interval.high),
                            format_bytes(job.estimate.peak), format_bytes(job.estimate.capacity)),
                style);
-    costmodel::Evaluator evaluator(s.model, s.cluster, s.training);
+    Evaluator evaluator(s.model, s.cluster, s.training);
     const auto busiest = busiest_rank(job.estimate, evaluator);
     text += section_title("Where the time goes", style) +
             section_table(time_table(job.estimate, style.style.width, busiest), style);

@@ -7,7 +7,7 @@
 
 namespace planner {
 
-using costmodel::Scenario;
+using namespace costmodel;
 using Json = nlohmann::ordered_json;
 
 namespace {
@@ -54,7 +54,7 @@ Json parts_json(const JobDiagnosis& d, const TrainingLog& log) {
   if (!d.expected.has_parts) return list;
   for (const LoggedPart& part : log.parts) {
     const auto i = static_cast<std::size_t>(part.part);
-    const auto range = [](costmodel::Seconds least, costmodel::Seconds most) {
+    const auto range = [](Seconds least, Seconds most) {
       return Json::array({least.value, most.value});
     };
     const PredictedPart &expected = d.expected.parts[i], &cause = d.culprits[0].predicted.parts[i];
@@ -108,7 +108,7 @@ std::string job_json(const JobReport& job, const Scenario& s) {
     json["best"] = change_json(job.best->change);
     json["best"]["plan"] = printed_plan(job.best->estimate);
   }
-  return costmodel::json_text(json);
+  return json_text(json);
 }
 
 }  // namespace planner

@@ -12,8 +12,7 @@
 
 namespace planner {
 
-using costmodel::Estimate;
-using costmodel::Scenario;
+using namespace costmodel;
 using Json = nlohmann::ordered_json;
 
 std::string mesh_json(const MeshSearch& found, const Scenario& s, std::optional<double> seconds) {
@@ -26,6 +25,7 @@ std::string mesh_json(const MeshSearch& found, const Scenario& s, std::optional<
     json["reason"] = found.reason;
   } else {
     json["best"] = 0;
+    if (found.fastest) json["fastest"] = fastest_json(found.plans.front(), found.fastest, s);
   }
   if (found.replicas && !found.replicas->shares.empty()) {
     const ReplicaSearch& r = *found.replicas;
@@ -33,7 +33,7 @@ std::string mesh_json(const MeshSearch& found, const Scenario& s, std::optional<
                                      {"across_s", r.across.value},
                                      {"groups", Json::array()}};
     for (std::size_t g = 0; g < r.shares.size(); ++g) {
-      const costmodel::ParallelPlan& plan = r.shares[g].plan;
+      const ParallelPlan& plan = r.shares[g].plan;
       told["groups"].push_back({{"group", s.cluster.groups[g].name},
                                 {"tp", plan.tp},
                                 {"pp", plan.pp},
@@ -50,7 +50,7 @@ std::string mesh_json(const MeshSearch& found, const Scenario& s, std::optional<
   json["notes"] = mesh_sentences(found, s);
   json["plans"] = Json::array();
   for (const Estimate& e : found.plans) json["plans"].push_back(Json::parse(estimate_json(e, s)));
-  return costmodel::json_text(json);
+  return json_text(json);
 }
 
 std::string placement_text(const std::vector<PlacedRank>& ranks, const std::string& file) {
@@ -72,10 +72,10 @@ std::string placement_text(const std::vector<PlacedRank>& ranks, const std::stri
     if (json) {
       list.push_back(row);
     } else {
-      text += "- " + costmodel::json_line(row) + "\n";  // a JSON map is a YAML map
+      text += "- " + json_line(row) + "\n";  // a JSON map is a YAML map
     }
   }
-  return json ? costmodel::json_text(list) : text;
+  return json ? json_text(list) : text;
 }
 
 }  // namespace planner

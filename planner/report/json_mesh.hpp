@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "costmodel/scenario/scenario.hpp"
-#include "planner/report/placement.hpp"
+#include "planner/report/mesh_report.hpp"
 #include "planner/search/mesh_search.hpp"
 
 namespace planner {

@@ -5,12 +5,13 @@
 #include <string_view>
 
 #include "costmodel/base/json_text.hpp"
-#include "planner/report/device_front_report.hpp"
 #include "planner/report/json_plan.hpp"
+#include "planner/report/machines_report.hpp"
 #include "planner/report/sensitivity_report.hpp"
-#include "planner/report/upgrade_report.hpp"
 
 namespace planner {
+
+using namespace costmodel;
 
 using Json = nlohmann::ordered_json;
 
@@ -50,14 +51,14 @@ std::string with_members(const std::string& report_json, const FamilyMembers& me
   Json json = Json::parse(report_json);
   for (std::size_t i = 0; i < members.size() && i < json["plans"].size(); ++i) {
     Json& rows = json["plans"][i]["members"] = Json::array();
-    for (const costmodel::Estimate& e : members[i]) {
+    for (const Estimate& e : members[i]) {
       rows.push_back({{"iteration_s", e.iteration.value},
                       {"interval_s", {e.interval.low.value, e.interval.high.value}},
                       {"peak_bytes", e.peak.value},
                       {"plan", printed_plan(e)}});
     }
   }
-  return costmodel::json_text(json);
+  return json_text(json);
 }
 
 namespace {
@@ -92,7 +93,7 @@ Json gain_json(const UpgradeGain& gain, double price) {
 
 Json point_json(const FrontPoint& point, double price) {
   const double hours = device_hours_per_billion_tokens(point);
-  const costmodel::Estimate& e = point.plan;
+  const Estimate& e = point.plan;
   return {{"devices", point.devices},
           {"iteration_s", e.iteration.value},
           {"tokens_per_s", e.tokens_per_s},
@@ -107,7 +108,7 @@ Json point_json(const FrontPoint& point, double price) {
 std::string with_part(const std::string& report_json, const char* key, const Json& part) {
   Json json = Json::parse(report_json);
   json[key] = part;
-  return costmodel::json_text(json);
+  return json_text(json);
 }
 
 }  // namespace
@@ -128,8 +129,7 @@ std::string with_sensitivity(const std::string& report, const Sensitivity& found
                     {"sentences", sensitivity_sentences(found)}});
 }
 
-std::string with_upgrades(const std::string& report, const UpgradeGains& found,
-                          const costmodel::Scenario& s) {
+std::string with_upgrades(const std::string& report, const UpgradeGains& found, const Scenario& s) {
   Json gains = Json::array();
   for (const UpgradeGain& gain : found.gains)
     gains.push_back(gain_json(gain, s.cluster.operation.usd_per_device_hour));
@@ -141,7 +141,7 @@ std::string with_upgrades(const std::string& report, const UpgradeGains& found,
 }
 
 std::string with_device_front(const std::string& report, const DeviceFront& front,
-                              const costmodel::Scenario& s) {
+                              const Scenario& s) {
   const double price = s.cluster.operation.usd_per_device_hour;
   Json points = Json::array();
   for (const FrontPoint& point : front.points) points.push_back(point_json(point, price));

@@ -9,7 +9,7 @@
 #include "planner/diagnosis/sensitivity.hpp"
 #include "planner/diagnosis/upgrades.hpp"
 #include "planner/search/device_front.hpp"
-#include "planner/search/family_members.hpp"
+#include "planner/search/strategy.hpp"
 
 namespace planner {
 

@@ -1,20 +1,22 @@
 #include "planner/report/json_plan.hpp"
 
-#include <nlohmann/json.hpp>
-
 #include <algorithm>
+#include <nlohmann/json.hpp>
 
 #include "costmodel/estimate/evaluator.hpp"
 #include "costmodel/estimate/json_estimate.hpp"
 #include "costmodel/plan/plan_text.hpp"
 #include "planner/report/fine_tuning_report.hpp"
 #include "planner/report/packing_report.hpp"
+#include "planner/sharding/known_schemes.hpp"
 
 namespace planner {
 
+using namespace costmodel;
+
 using Json = nlohmann::ordered_json;
 
-Json printed_plan(const costmodel::Estimate& e) {
+Json printed_plan(const Estimate& e) {
   Json plan = costmodel::plan_json(e);
   if (!plan.contains("stages")) return plan;
   const Json& stages = plan["stages"];
@@ -31,7 +33,7 @@ namespace {
 
 Json known(const std::optional<double>& value) { return value ? Json(*value) : Json(); }
 
-Json goodput_json(const costmodel::Goodput& g) {
+Json goodput_json(const Goodput& g) {
   return {{"fraction", g.fraction},
           {"between_failures_s", g.between_failures.value},
           {"checkpoint_bytes", g.checkpoint.value},
@@ -43,17 +45,15 @@ Json goodput_json(const costmodel::Goodput& g) {
 
 }  // namespace
 
-Json fine_tuning_json(const costmodel::Estimate& e, const costmodel::Scenario& s,
-                      costmodel::Evaluator& evaluator) {
-  const costmodel::FineTuning& f = s.training.fine_tuning;
-  Json json{{"method", costmodel::fine_tuning_names[static_cast<std::size_t>(f.method)]},
+Json fine_tuning_json(const Estimate& e, const Scenario& s, Evaluator& evaluator) {
+  const FineTuning& f = s.training.fine_tuning;
+  Json json{{"method", fine_tuning_names[static_cast<std::size_t>(f.method)]},
             {"trained_parameters", e.trained_parameters}};
   if (!f.adapts()) return json;
-  json.update(
-      {{"rank", f.rank},
-       {"alpha", f.alpha},
-       {"targets", target_names(f)},
-       {"base_precision", costmodel::base_precision_names[static_cast<std::size_t>(f.base)]}});
+  json.update({{"rank", f.rank},
+               {"alpha", f.alpha},
+               {"targets", target_names(f)},
+               {"base_precision", base_precision_names[static_cast<std::size_t>(f.base)]}});
   if (!e.plan.even()) return json;
   const FrozenBase base = frozen_base(e, s, evaluator);
   json.update({{"bits_per_base_value", base.bits},
@@ -65,8 +65,8 @@ Json fine_tuning_json(const costmodel::Estimate& e, const costmodel::Scenario& s
 
 namespace {
 
-Json packing_json(const costmodel::Estimate& e, const costmodel::Scenario& s) {
-  const costmodel::Packing& packing = s.training.packing;
+Json packing_json(const Estimate& e, const Scenario& s) {
+  const Packing& packing = s.training.packing;
   Json json{{"packed", packing.packed},
             {"samples_per_sequence", packing.samples},
             {"filled", packing.filled},
@@ -81,7 +81,7 @@ Json packing_json(const costmodel::Estimate& e, const costmodel::Scenario& s) {
 
 }  // namespace
 
-Json training_run_json(const costmodel::TrainingRun& run, double tokens) {
+Json training_run_json(const TrainingRun& run, double tokens) {
   return {{"tokens", tokens},
           {"iterations", run.iterations},
           {"days", run.days},
@@ -93,27 +93,117 @@ Json training_run_json(const costmodel::TrainingRun& run, double tokens) {
           {"megawatt_hours", known(run.megawatt_hours)}};
 }
 
-Json evaluation_json(const costmodel::Estimate& e, const costmodel::Scenario& s) {
+Json evaluation_json(const Estimate& e, const Scenario& s) {
   Json json{{"scenario", s.name},
             {"plan", printed_plan(e)},
             {"plan_text", to_string(e.plan)},
-            {"time", costmodel::time_json(e)},
+            {"time", time_json(e)},
             {"bubble_fraction", e.bubble_fraction},
-            {"throughput", costmodel::throughput_json(e, s.cluster)},
-            {"memory", costmodel::memory_json(e)},
-            {"communication", costmodel::communication_json(e.traffic, e.rank_traffic)},
+            {"throughput", throughput_json(e, s.cluster)},
+            {"memory", memory_json(e)},
+            {"communication", communication_json(e.traffic, e.rank_traffic)},
             {"parameters", e.parameters},
             {"notes", e.notes}};
-  costmodel::Evaluator evaluator(s.model, s.cluster, s.training);
-  json["time"]["hidden"] = costmodel::hidden_json(costmodel::hidden_time(e, evaluator));
-  if (s.training.fine_tuning.method != costmodel::FineTuningMethod::pretraining)
+  Evaluator evaluator(s.model, s.cluster, s.training);
+  json["time"]["hidden"] = hidden_json(hidden_time(e, evaluator));
+  if (s.training.fine_tuning.method != FineTuningMethod::pretraining)
     json["fine_tuning"] = fine_tuning_json(e, s, evaluator);
   if (s.training.packing.any()) json["packing"] = packing_json(e, s);
   if (s.model.experts > 0) json["active_parameters"] = e.active_parameters;
   const auto goodput = costmodel::goodput(e, s.cluster, s.training);
   const auto run = training_run(e, goodput, s.cluster, s.training);
-  if (run || s.cluster.devices > costmodel::few_failures) json["goodput"] = goodput_json(goodput);
+  if (run || s.cluster.devices > few_failures) json["goodput"] = goodput_json(goodput);
   if (run) json["training_run"] = training_run_json(*run, s.training.run_tokens);
+  return json;
+}
+
+namespace {
+
+Json exchanges_json(const std::vector<Exchange>& exchanges) {
+  Json list = Json::array();
+  for (const Exchange& e : exchanges) {
+    list.push_back({{"collective", costmodel::collective_names[static_cast<std::size_t>(e.kind)]},
+                    {"axis", e.axis == 2 ? Json("both") : Json(e.axis)},
+                    {"message_bytes", e.message.value}});
+  }
+  return list;
+}
+
+Json operator_json(const StageSharding& s, std::size_t node) {
+  const OperatorStrategy& o = s.graph.strategy(node, s.found.choice);
+  Json splits = Json::array();
+  for (const Split split : o.split) splits.push_back(split_names[static_cast<std::size_t>(split)]);
+  return {{"operator", s.graph.site(node).node.name()},
+          {"strategy", to_string(o, s.graph.spec.mesh)},
+          {"axes", splits},
+          {"zero", o.zero},
+          {"forward", exchanges_json(o.forward)},
+          {"backward", exchanges_json(o.backward)},
+          {"weights", exchanges_json(o.ending)},
+          {"compute_s", (o.compute + o.optimizer).value},
+          {"communication_s", o.communication.value},
+          {"resharding_s", resharding_time(s.graph, node, s.found.choice).value},
+          {"states_bytes", o.states.value},
+          {"activations_bytes", o.activations.value}};
+}
+
+Json layers_json(const StageSharding& s) {
+  Json groups = Json::array();
+  for (const AlikeLayers& alike : alike_layers(s.graph, s.found.choice)) {
+    Json operators = Json::array();
+    for (const std::size_t node : alike.nodes) operators.push_back(operator_json(s, node));
+    groups.push_back({{"layers", told(s.graph, alike)},
+                      {"count", alike.layers.size()},
+                      {"schemes", known_names(s.graph, alike, s.found.choice)},
+                      {"operators", operators}});
+  }
+  return groups;
+}
+
+Json hand_json(const StageSharding& s) {
+  if (s.hand.choice.empty()) return {{"time_s", nullptr}, {"reason", s.hand.reason}};
+  return {{"time_s", s.hand.price.seconds},
+          {"memory_bytes", s.hand.price.bytes},
+          {"fits", s.hand.price.bytes <= s.graph.problem.memory_limit}};
+}
+
+// What the sharding amounts to; null where no plan that the scenario allows cuts the stage so.
+Json as_plan_json(const ShardedStage& stage) {
+  Json json = Json::object();
+  if (stage.as_plan) {
+    Json unlike = Json::array();
+    for (const std::size_t node : stage.as_plan->unlike) {
+      const Json name = stage.sharding.graph.site(node).node.name();
+      if (std::find(unlike.begin(), unlike.end(), name) == unlike.end()) unlike.push_back(name);
+    }
+    json = {{"plan", printed_plan(*stage.estimate)},
+            {"iteration_s", stage.estimate->iteration.value},
+            {"peak_bytes", stage.estimate->peak.value},
+            {"fits", stage.fits},
+            {"leads_ranking", stage.better},
+            {"cut_otherwise", unlike},
+            {"cut_otherwise_gain_s", stage.as_plan->unlike_gain.value}};
+  }
+  if (stage.refused) json["refused"] = stage.reason;
+  return json.empty() ? Json() : json;
+}
+
+}  // namespace
+
+Json sharding_json(const ShardedStage& stage) {
+  const StageSharding& s = stage.sharding;
+  const DeviceMesh& mesh = s.graph.spec.mesh;
+  const bool found = !s.found.choice.empty();
+  Json json{{"mesh", {mesh.size(0), mesh.size(1)}},
+            {"time_s", found ? Json(s.found.seconds) : Json()},
+            {"lower_bound_s", found ? Json(s.found.lower_bound) : Json()},
+            {"gap_pct", found ? Json(100 * (s.found.seconds / s.found.lower_bound - 1)) : Json()},
+            {"memory_bytes", found ? Json(s.found.bytes) : Json()},
+            {"memory_limit_bytes", s.graph.problem.memory_limit},
+            {"plans_own", hand_json(s)}};
+  if (!found) json["reason"] = s.found.reason;
+  json["layers"] = found ? layers_json(s) : Json::array();
+  json["as_plan"] = as_plan_json(stage);
   return json;
 }
 

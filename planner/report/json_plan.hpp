@@ -6,6 +6,7 @@
 #include "costmodel/estimate/estimate.hpp"
 #include "costmodel/estimate/training_run.hpp"
 #include "costmodel/scenario/scenario.hpp"
+#include "planner/search/sharded_stage.hpp"
 
 namespace planner {
 
@@ -19,5 +20,8 @@ nlohmann::ordered_json training_run_json(const costmodel::TrainingRun& run, doub
 // What `evaluate` prints of a plan, an entry of `plan`'s plans.
 nlohmann::ordered_json evaluation_json(const costmodel::Estimate& estimate,
                                        const costmodel::Scenario& scenario);
+
+// Of a stage's operators.
+nlohmann::ordered_json sharding_json(const ShardedStage& stage);
 
 }  // namespace planner

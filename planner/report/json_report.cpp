@@ -10,15 +10,13 @@
 #include "costmodel/estimate/json_estimate.hpp"
 #include "costmodel/scenario/residuals.hpp"
 #include "planner/report/json_plan.hpp"
-#include "planner/report/json_sharding.hpp"
+#include "planner/report/machines_report.hpp"
 #include "planner/report/plan_report.hpp"
 #include "planner/report/strategy_text.hpp"
 
 namespace planner {
 
-using costmodel::Estimate;
-using costmodel::Evaluator;
-using costmodel::Scenario;
+using namespace costmodel;
 using Json = nlohmann::ordered_json;
 
 namespace {
@@ -40,7 +38,7 @@ Json certificate_json(const Strategies& all) {
           {"gap_pct", 100 * (r.plans.front().iteration / r.lower_bound - 1)}};
 }
 
-Json strategies_json(const Strategies& all, const costmodel::StackSpec& stack) {
+Json strategies_json(const Strategies& all, const StackSpec& stack) {
   const LayoutSearch& l = *all.layouts;
   Json json{{"grid", nullptr}, {"alpa", nullptr}, {"meshes", nullptr}};
   const auto told = [](const Estimate& e) {
@@ -67,19 +65,6 @@ Json strategies_json(const Strategies& all, const costmodel::StackSpec& stack) {
   return json;
 }
 
-// Null where the chosen plan is the fastest.
-Json fastest_json(const Strategies& all, const Scenario& s) {
-  if (!all.fastest) return {};
-  const Estimate& e = *all.fastest;
-  const Estimate& chosen = all.found.plans.front();
-  return {{"iteration_s", e.iteration.value},
-          {"faster_pct", 100 * (chosen.iteration / e.iteration - 1)},
-          {"peak_bytes", e.peak.value},
-          {"changes", plan_changes(chosen.plan, e.plan)},
-          {"plan", printed_plan(e)},
-          {"sentence", fastest_sentence(all, s)}};
-}
-
 Json front_json(const std::vector<Estimate>& front) {
   Json rows = Json::array();
   for (const Estimate& e : front) {
@@ -100,6 +85,18 @@ nlohmann::ordered_json mesh_counts_json(const MeshSearch& found) {
           {"improved", found.improved},   {"time_ran_out", found.expired}};
 }
 
+Json fastest_json(const Estimate& chosen, const std::optional<Estimate>& fastest,
+                  const Scenario& s) {
+  if (!fastest) return {};
+  const Estimate& e = *fastest;
+  return {{"iteration_s", e.iteration.value},
+          {"faster_pct", 100 * (chosen.iteration / e.iteration - 1)},
+          {"peak_bytes", e.peak.value},
+          {"changes", plan_changes(chosen.plan, e.plan)},
+          {"plan", printed_plan(e)},
+          {"sentence", fastest_sentence(chosen, fastest, s)}};
+}
+
 nlohmann::ordered_json mesh_certificate_json(const MeshSearch& found) {
   if (found.plans.empty() || !found.interrupted.empty()) return {};
   const double bound = found.lower_bound.value;
@@ -115,7 +112,7 @@ nlohmann::ordered_json mesh_certificate_json(const MeshSearch& found) {
 }
 
 std::string estimate_json(const Estimate& e, const Scenario& s) {
-  return costmodel::json_text(evaluation_json(e, s));
+  return json_text(evaluation_json(e, s));
 }
 
 std::string search_json(const Strategies& all, const std::vector<Step>& steps, const Scenario& s,
@@ -130,7 +127,7 @@ std::string search_json(const Strategies& all, const std::vector<Step>& steps, c
   if (!all.interrupted.empty()) json["cause"] = interruption(all);
   Evaluator evaluator(s.model, s.cluster, s.training);
   json["reasons"] = reasons(best, busiest_rank(best, evaluator));
-  json["fastest"] = fastest_json(all, s);
+  json["fastest"] = fastest_json(all.found.plans.front(), all.fastest, s);
   if (all.layouts) json["strategies"] = strategies_json(all, s.training.stack);
   Json near = Json::array();
   for (const Step& step : steps) {
@@ -156,7 +153,7 @@ std::string search_json(const Strategies& all, const std::vector<Step>& steps, c
     entry["against_best"] = i > 0 ? Json(difference(best, r.plans[i])) : Json();
     json["plans"].push_back(entry);
   }
-  return costmodel::json_text(json);
+  return json_text(json);
 }
 
 std::string failure_json(const SearchResult& r, const std::vector<std::string>& obstacles,
@@ -166,7 +163,7 @@ std::string failure_json(const SearchResult& r, const std::vector<std::string>& 
                   {"best", nullptr},        {"certificate", nullptr},
                   {"obstacles", obstacles}, {"remedies", remedies},
                   {"plans", Json::array()}};
-  return costmodel::json_text(json);
+  return json_text(json);
 }
 
 std::string unfinished_json(const Strategies& all, const Scenario& s,
@@ -178,7 +175,7 @@ std::string unfinished_json(const Strategies& all, const Scenario& s,
       {"scenario", s.name},     {"searched", searched},       {"best", nullptr},
       {"certificate", nullptr}, {"interrupted", interrupted}, {"reason", unfinished(all)},
       {"plans", Json::array()}};
-  return costmodel::json_text(json);
+  return json_text(json);
 }
 
 std::string rows_json(const Table& table) {
@@ -206,7 +203,165 @@ std::string rows_json(const Table& table) {
     }
     rows.push_back(object);
   }
-  return costmodel::json_text(rows);
+  return json_text(rows);
+}
+
+std::string groups_json(const GroupsOf& of) {
+  using nlohmann::ordered_json;
+  const ParallelPlan& p = of.plan;
+  const bool megatron = of.layout == RankLayout::megatron;
+  ordered_json all{{"layout", rank_layout_names[static_cast<std::size_t>(of.layout)]}};
+  all["order"] = megatron ? p.rank_order : "tp-cp-pp-dp";
+  all["ranks"] = p.devices();
+  all["sizes"] = {{"tp", p.tp}, {"pp", p.pp}, {"dp", p.dp}, {"cp", p.cp}, {"ep", p.ep}};
+  if (megatron) all["sizes"]["etp"] = p.etp;
+  // A line a kind: an array of arrays is read whole, and would take a line a rank.
+  std::string text = all.dump(2);
+  text.erase(text.size() - 2);  // the end of the object
+  text += ",\n  \"groups\": [";
+  const char* between = "\n    ";
+  for (const ProcessGroups& groups : process_groups(p, of.layout)) {
+    const std::string network = network_of(groups, of);
+    const ordered_json row{{"kind", groups.kind},
+                           {"use", groups.use},
+                           {"network", network.empty() ? ordered_json() : ordered_json(network)},
+                           {"ranks", groups.groups}};
+    text += between + row.dump();
+    between = ",\n    ";
+  }
+  return text + "\n  ]\n}\n";
+}
+
+namespace {
+
+Json row_of_schedule(const ComparedSchedule& one) {
+  if (!one.refused.empty()) return {{"schedule", one.name}, {"refused", one.refused}};
+  const costmodel::Estimate& e = one.estimate;
+  return {{"schedule", one.name},
+          {"vpp", one.plan.vpp},
+          {"offered", one.offered},
+          {"iteration_s", e.iteration.value},
+          {"pipeline_s", e.pipeline.value},
+          {"bubble_fraction", e.bubble_fraction},
+          {"peak_bytes", e.peak.value},
+          {"in_flight_micro_batches", in_flight(e)},
+          {"fits", e.fits()}};
+}
+
+}  // namespace
+
+std::string schedules_json(const std::vector<ComparedSchedule>& schedules) {
+  Json rows = Json::array();
+  for (const ComparedSchedule& one : schedules) rows.push_back(row_of_schedule(one));
+  return costmodel::json_text(Json{{"schedules", rows}});
+}
+
+namespace {
+
+Json limit(double value) { return value > 0 ? Json(value) : Json(); }
+
+Json devices_json(const DeviceLadder& ladder, const RunLimits& limits, const Scenario& s) {
+  Json tried = Json::array();
+  for (const Rung& rung : ladder.rungs) {
+    Json row{{"devices", rung.devices}, {"keeps_limits", rung.keeps}, {"iteration_s", nullptr}};
+    if (rung.best) {
+      row["iteration_s"] = rung.best->iteration.value;
+      row["training_run"] = training_run_json(rung.run, s.training.run_tokens);
+      row["plan"] = printed_plan(*rung.best);
+    }
+    tried.push_back(std::move(row));
+  }
+  return {{"deadline_days", limit(limits.days)},
+          {"budget_usd", limit(limits.usd)},
+          {"chosen", ladder.chosen ? Json(ladder.rungs[*ladder.chosen].devices) : Json()},
+          {"verdict", ladder_verdict(ladder, limits, s)},
+          {"tried", tried}};
+}
+
+}  // namespace
+
+std::string with_ladder(const std::string& plan_json, const DeviceLadder& ladder,
+                        const RunLimits& limits, const Scenario& s) {
+  Json json = Json::parse(plan_json);
+  json["devices"] = devices_json(ladder, limits, s);
+  return json_text(json);
+}
+
+std::string ladder_json(const DeviceLadder& ladder, const RunLimits& limits, const Scenario& s) {
+  return json_text(Json{{"scenario", s.name},
+                        {"plans", Json::array()},
+                        {"devices", devices_json(ladder, limits, s)}});
+}
+
+std::string comparison_json(const std::vector<Compared>& columns) {
+  const auto differing = differences(columns);
+  Json json{
+      {"scenarios", Json::array()}, {"differs", Json::array()}, {"against_first", Json::array()}};
+  for (const Compared& column : columns) {
+    Json entry{{"name", column.name}};
+    entry.update(evaluation_json(column.estimate, column.scenario));
+    json["scenarios"].push_back(std::move(entry));
+  }
+  for (const Difference& row : differing) {
+    Json values = Json::array();
+    for (const auto& value : row.values) values.push_back(value.empty() ? Json() : Json(value));
+    json["differs"].push_back({{"key", row.key}, {"values", values}});
+  }
+  for (std::size_t i = 1; i < columns.size(); ++i) {
+    const Against told = against(columns[0], columns[i], only_plans_differ(differing));
+    Json chance;
+    if (told.probability_faster >= 0) chance = told.probability_faster;
+    json["against_first"].push_back({{"name", columns[i].name},
+                                     {"seconds_for_same_tokens", told.same_tokens.value},
+                                     {"speedup", told.speedup},
+                                     {"probability_faster", chance},
+                                     {"why", told.sentence}});
+  }
+  return costmodel::json_text(json);
+}
+
+using nlohmann::ordered_json;
+
+namespace {
+
+ordered_json row_json(const CollectivePrice& p, const CollectiveGroup& group) {
+  ordered_json row{{"primitive", costmodel::collective_names[static_cast<std::size_t>(p.kind)]},
+                   {"bytes", p.message.value},
+                   {"time_s", p.time.value},
+                   {"algbw_bytes_per_s", p.algorithm_bandwidth.value},
+                   {"busbw_bytes_per_s", p.bus_bandwidth.value},
+                   {"bus_factor", p.bus_factor},
+                   {"sent_bytes", p.sent.value},
+                   {"algorithm", p.algorithm},
+                   {"measured", p.measured},
+                   {"fixed_s", p.terms.fixed.value},
+                   {"tiers", ordered_json::array()}};
+  for (const costmodel::TierTerm& term : p.terms.tiers) {
+    const auto& tier = group.cluster.tiers[term.tier];
+    row["tiers"].push_back({{"tier", tier.name},
+                            {"carried_bytes", term.carried.value},
+                            {"rate_bytes_per_s", term.rate.value},
+                            {"hops", term.hops},
+                            {"latency_s", tier.latency.value}});
+  }
+  return row;
+}
+
+}  // namespace
+
+std::string collective_json(const std::vector<CollectivePrice>& prices,
+                            const CollectiveGroup& group) {
+  ordered_json all{{"cluster", group.cluster.name},
+                   {"ranks", group.layout.size},
+                   {"stride", group.layout.stride},
+                   {"rows", ordered_json::array()}};
+  for (const CollectivePrice& price : prices) all["rows"].push_back(row_json(price, group));
+  if (prices.size() == 1 && prices.front().kind == costmodel::CollectiveKind::all_reduce) {
+    all["ways"] = ordered_json::array();
+    for (const SumWay& way : ways_to_sum(prices.front().message, group))
+      all["ways"].push_back({{"name", way.name}, {"time_s", way.time.value}});
+  }
+  return all.dump(2) + "\n";
 }
 
 }  // namespace planner

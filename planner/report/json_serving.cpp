@@ -7,26 +7,24 @@
 #include "planner/diagnosis/tensor_ladder.hpp"
 #include "planner/report/serving_interval.hpp"
 #include "planner/report/serving_report.hpp"
-#include "planner/search/serving_bounds.hpp"
+#include "planner/search/serving_search.hpp"
 
 namespace planner {
 
 using Json = nlohmann::ordered_json;
-using costmodel::ServingEstimate;
-using costmodel::ServingFit;
-using costmodel::ServingScenario;
+using namespace costmodel;
 
 namespace {
 
 Json positive_or_null(double value) { return value > 0 ? Json(value) : Json(); }
 
-Json latency_json(const costmodel::Latency& latency, const std::array<double, 2>& interval) {
+Json latency_json(const Latency& latency, const std::array<double, 2>& interval) {
   return {{"mean_s", latency.mean},
           {"p95_s", latency.p95},
           {"interval_s", {latency.mean * interval[0], latency.mean * interval[1]}}};
 }
 
-Json sizes_json(const costmodel::ServingSizes& sizes) {
+Json sizes_json(const ServingSizes& sizes) {
   return {{"tp", sizes.tp},
           {"pp", sizes.pp},
           {"ep", sizes.ep},
@@ -98,7 +96,7 @@ Json estimate_of(const ServingScenario& s, const ServingEstimate& e, const Servi
   return json;
 }
 
-Json pools_json(const std::optional<costmodel::Disaggregation>& apart) {
+Json pools_json(const std::optional<Disaggregation>& apart) {
   if (!apart) return {};
   return {{"prefill", sizes_json(apart->prefill)}, {"decode", sizes_json(apart->decode)}};
 }
@@ -131,7 +129,7 @@ std::string serving_json(const ServingScenario& s, const ServingEstimate& e,
   }
   if (e.fits) json["reasons"] = serving_reasons(s, e);
   json["basis"] = fit.basis;
-  return costmodel::json_text(json);
+  return json_text(json);
 }
 
 std::string serving_search_json(const ServingScenario& s, const ServingSearch& found,
@@ -146,22 +144,22 @@ std::string serving_search_json(const ServingScenario& s, const ServingSearch& f
     split = pools_json(found.apart->choice.apart);
     split["estimate"] = estimate_of(s, found.apart->estimate, fit);
   }
-  return costmodel::json_text(Json{{"scenario", s.name},
-                                   {"workload", "inference"},
-                                   {"plans", plans_json(found.best)},
-                                   {"nearest", plans_json(found.nearest)},
-                                   {"front", plans_json(found.front)},
-                                   {"split", split},
-                                   {"remedies", serving_remedies(s, found)},
-                                   {"search",
-                                    {{"plans", found.choices},
-                                     {"plans_apart", found.apart_choices},
-                                     {"fit", found.fit},
-                                     {"keep_bound", found.keep},
-                                     {"simulated", found.simulated},
-                                     {"missed_when_simulated", found.broken},
-                                     {"proved", !found.best.empty()}}},
-                                   {"basis", fit.basis}});
+  return json_text(Json{{"scenario", s.name},
+                        {"workload", "inference"},
+                        {"plans", plans_json(found.best)},
+                        {"nearest", plans_json(found.nearest)},
+                        {"front", plans_json(found.front)},
+                        {"split", split},
+                        {"remedies", serving_remedies(s, found)},
+                        {"search",
+                         {{"plans", found.choices},
+                          {"plans_apart", found.apart_choices},
+                          {"fit", found.fit},
+                          {"keep_bound", found.keep},
+                          {"simulated", found.simulated},
+                          {"missed_when_simulated", found.broken},
+                          {"proved", !found.best.empty()}}},
+                        {"basis", fit.basis}});
 }
 
 }  // namespace planner

@@ -7,16 +7,16 @@
 #include <vector>
 
 #include "costmodel/base/unit_text.hpp"
+#include "costmodel/plan/mesh.hpp"
+#include "costmodel/plan/pipeline.hpp"
 #include "costmodel/plan/plan_text.hpp"
+#include "costmodel/plan/stage_plan.hpp"
 #include "planner/report/strategy_text.hpp"
 #include "planner/search/replica_plan.hpp"
 
 namespace planner {
 
-using costmodel::Estimate;
-using costmodel::format_integer;
-using costmodel::format_seconds;
-using costmodel::Scenario;
+using namespace costmodel;
 
 namespace {
 
@@ -43,9 +43,9 @@ std::string proved(const MeshSearch& found) {
     return fmt::format("Proved: no plan that is searched takes less than {}.", least);
   const double gap = 100 * (found.plans.front().iteration / found.lower_bound - 1);
   return fmt::format(
-      "Proved: no plan that is searched takes less than {}{}; the best is within {:.2f} %.", least,
+      "Proved: no plan that is searched takes less than {}{}; the {} is within {:.2f} %.", least,
       found.expired ? ", where time ran out the model's FLOPs at the peak of all devices" : "",
-      gap);
+      found.fastest ? "chosen plan" : "best", gap);
 }
 
 // Which pipelines keep the gap open: "pipelines of 6 stages on t4, then v100 with ...".
@@ -70,8 +70,9 @@ std::string held_by(const MeshSearch& found, const Scenario& s) {
 constexpr double explained_gap = 1;
 
 bool gap_is_open(const MeshSearch& found) {
-  return !found.plans.empty() && found.held_by.sequences > 0 &&
-         100 * (found.plans.front().iteration / found.lower_bound - 1) >= explained_gap;
+  if (found.plans.empty() || found.held_by.sequences == 0) return false;
+  const Estimate& fastest = found.fastest ? *found.fastest : found.plans.front();
+  return 100 * (fastest.iteration / found.lower_bound - 1) >= explained_gap;
 }
 
 }  // namespace
@@ -89,6 +90,7 @@ std::vector<std::string> mesh_sentences(const MeshSearch& found, const Scenario&
                   count(found.priced), count(found.ruled_out)));
   if (std::isfinite(found.lower_bound.value) && found.interrupted.empty())
     lines.push_back(proved(found));
+  if (found.fastest) lines.push_back(fastest_sentence(found.plans.front(), found.fastest, s));
   if (found.interrupted.empty() && gap_is_open(found)) lines.push_back(held_by(found, s));
   lines.push_back(
       "Not searched: virtual stages, schedules but 1f1b, tensor groups wider than a node, idle "
@@ -143,13 +145,60 @@ std::string mesh_report(const MeshSearch& found, const Scenario& s, std::optiona
         "Ranking (a stage: t x d x layers; replicas: t x p x d x m; sequences of a micro-batch)");
     text += section_table(mesh_rows(found), style);
   }
-  text += title(seconds ? fmt::format("Search ({})", format_seconds(costmodel::Seconds(*seconds)))
+  text += title(seconds ? fmt::format("Search ({})", format_seconds(Seconds(*seconds)))
                         : std::string("Search"));
   auto lines = mesh_sentences(found, s);
   if (auto kept = margin_sentence(s); !kept.empty()) lines.push_back(std::move(kept));
   if (!remark.empty()) lines.push_back(remark);
   for (const auto& line : lines) text += bullet(line, style);
   return text;
+}
+
+namespace {
+
+std::vector<PlacedRank> placed_alike(const ParallelPlan& plan, const ClusterSpec& cluster) {
+  const Mesh mesh(plan), experts = expert_mesh(plan);
+  std::vector<PlacedRank> ranks;
+  for (std::int64_t r = 0; r < mesh.size(); ++r) {
+    const auto at = mesh.coordinates(r), of_experts = experts.coordinates(r);
+    ranks.push_back({r, at.pp, at.tp, at.cp, at.dp, of_experts.ep, of_experts.tp, "",
+                     r / cluster.devices_per_node, r % cluster.devices_per_node});
+  }
+  return ranks;
+}
+
+std::vector<PlacedRank> placed_by_stage(const ParallelPlan& plan, const ClusterSpec& cluster) {
+  std::vector<PlacedRank> ranks;
+  int stage = 0;
+  for (const StageMesh& mesh : stage_meshes(plan, cluster)) {
+    const std::int64_t node = group_of(cluster, mesh.group).devices_per_node;
+    const std::int64_t t = mesh.plan.tp, c = mesh.plan.cp, e = mesh.plan.ep, et = mesh.plan.etp;
+    for (std::int64_t i = 0; i < mesh.devices; ++i) {
+      const std::int64_t device = mesh.first + i;
+      ranks.push_back({static_cast<std::int64_t>(ranks.size()), stage, static_cast<int>(i % t),
+                       static_cast<int>(i / t % c), static_cast<int>(i / (t * c)),
+                       static_cast<int>(i / et % e), static_cast<int>(i % et), mesh.name,
+                       device / node, device % node});
+    }
+    ++stage;
+  }
+  return ranks;
+}
+
+}  // namespace
+
+std::vector<PlacedRank> placement(const ParallelPlan& plan, const ClusterSpec& cluster) {
+  std::vector<PlacedRank> ranks;
+  for (const Pipeline& pipeline : pipelines_of(plan, 0)) {
+    const ClusterSpec& its = cluster_of(pipeline, cluster);
+    for (PlacedRank rank : by_stage(pipeline.plan, its) ? placed_by_stage(pipeline.plan, its)
+                                                        : placed_alike(pipeline.plan, its)) {
+      rank.rank += pipeline.first_rank;
+      if (pipeline.on) rank.group = pipeline.group;
+      ranks.push_back(rank);
+    }
+  }
+  return ranks;
 }
 
 }  // namespace planner

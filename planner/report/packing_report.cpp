@@ -5,15 +5,11 @@
 #include <cmath>
 
 #include "costmodel/base/unit_text.hpp"
-#include "costmodel/estimate/evaluator.hpp"
+#include "costmodel/estimate/plan_estimate.hpp"
 
 namespace planner {
 
-using costmodel::Estimate;
-using costmodel::format_seconds;
-using costmodel::LengthSpec;
-using costmodel::Packing;
-using costmodel::Scenario;
+using namespace costmodel;
 
 namespace {
 
@@ -33,7 +29,7 @@ Scenario otherwise(Scenario s, bool packed) {
 }
 
 Estimate estimated(const Estimate& e, const Scenario& s) {
-  return costmodel::Evaluator(s.model, s.cluster, s.training).estimate(e.plan);
+  return estimate_of(s.model, s.cluster, s.training, e.plan);
 }
 
 }  // namespace
@@ -48,14 +44,13 @@ std::string samples_text(const Estimate& e, const Scenario& s) {
   if (!packing.any()) return "";
   return fmt::format("{:.3g} a sequence, {:.1f} % filled: {:.4g} samples/s, {} of their tokens/s",
                      packing.samples, 100 * packing.filled, samples_per_s(e, s),
-                     costmodel::format_integer(std::llround(e.tokens_per_s * packing.filled)));
+                     format_integer(std::llround(e.tokens_per_s * packing.filled)));
 }
 
 std::string padding_sentence(const Estimate& e, const Scenario& s) {
   const Packing& packing = s.training.packing;
-  const costmodel::StackSpec& stack = s.training.stack;
-  const bool can = stack.offers.packing &&
-                   stack.kernels.attention != costmodel::AttentionKernel::unfused &&
+  const StackSpec& stack = s.training.stack;
+  const bool can = stack.offers.packing && stack.kernels.attention != AttentionKernel::unfused &&
                    !s.model.encoder_decoder() && s.model.sliding_window == 0 &&
                    s.model.state_size == 0 && s.model.linear_num_value_heads == 0;
   if (!packing.any() || packing.packed || !can) return "";

@@ -18,16 +18,11 @@
 #include "planner/report/report_tables.hpp"
 #include "planner/report/sharding_report.hpp"
 #include "planner/report/strategy_text.hpp"
-#include "planner/search/memory_front.hpp"
+#include "planner/search/device_front.hpp"
 
 namespace planner {
 
-using costmodel::Estimate;
-using costmodel::format_bytes;
-using costmodel::format_integer;
-using costmodel::format_seconds;
-using costmodel::Scenario;
-using costmodel::Seconds;
+using namespace costmodel;
 
 namespace {
 
@@ -35,7 +30,7 @@ std::string fact(const std::string& name, const std::string& value, const Report
   if (s.markup == Markup::markdown) return fmt::format("- **{}**: {}\n", name, value);
   constexpr std::size_t label = 11;  // columns, where values begin
   const std::string line = s.style.bold(fmt::format("{:<{}}", name, label)) + value;
-  return costmodel::wrapped(line, s.style.width, label) + "\n";
+  return wrapped(line, s.style.width, label) + "\n";
 }
 
 // No decimals from a hundred up, else three digits.
@@ -71,7 +66,7 @@ std::string misfit_text(const Estimate& e, const ReportStyle& style) {
 }
 
 // What failures leave of the time, where they matter or the run's days are told.
-std::string goodput_text(const costmodel::Goodput& g) {
+std::string goodput_text(const Goodput& g) {
   return fmt::format(
       "{:.1f} % of the time: a failure every {}, {} of checkpoint written in {} every "
       "{}, {} to go on",
@@ -79,14 +74,14 @@ std::string goodput_text(const costmodel::Goodput& g) {
       format_seconds(g.write), format_span(g.every), format_span(g.restart));
 }
 
-std::string run_text(const costmodel::TrainingRun& run, double tokens) {
+std::string run_text(const TrainingRun& run, double tokens) {
   return fmt::format("{} tokens in {} days ({} to {}), {} with failures; {} device hours",
-                     costmodel::format_count(tokens), rounded(run.days), rounded(run.days_low),
+                     format_count(tokens), rounded(run.days), rounded(run.days_low),
                      rounded(run.days_high), rounded(run.days_with_failures),
-                     costmodel::format_count(run.device_hours));
+                     format_count(run.device_hours));
 }
 
-std::string cost_text(const costmodel::TrainingRun& run) {
+std::string cost_text(const TrainingRun& run) {
   const std::string energy =
       run.megawatt_hours ? fmt::format("   at most {} MWh", rounded(*run.megawatt_hours)) : "";
   if (!run.usd) {
@@ -94,13 +89,13 @@ std::string cost_text(const costmodel::TrainingRun& run) {
   }
   const std::string date =
       run.price_date.empty() ? "" : fmt::format(" (price of {})", run.price_date);
-  return fmt::format("{} dollars{}{}", costmodel::format_count(*run.usd), date, energy);
+  return fmt::format("{} dollars{}{}", format_count(*run.usd), date, energy);
 }
 
 // The estimate's notes, and those of the goodput where it is told.
 std::vector<std::string> assumptions(const Estimate& e, const Scenario& s) {
   std::vector<std::string> all = e.notes;
-  if (s.training.run_tokens == 0 && s.cluster.devices <= costmodel::few_failures) return all;
+  if (s.training.run_tokens == 0 && s.cluster.devices <= few_failures) return all;
   const auto goodput = costmodel::goodput(e, s.cluster, s.training);
   for (const auto& sentence : goodput.assumed) all.push_back("Failures: " + sentence);
   return all;
@@ -110,7 +105,7 @@ std::vector<std::string> assumptions(const Estimate& e, const Scenario& s) {
 std::string run_facts(const Estimate& e, const Scenario& s, const ReportStyle& style) {
   const auto goodput = costmodel::goodput(e, s.cluster, s.training);
   const auto run = training_run(e, goodput, s.cluster, s.training);
-  if (!run && s.cluster.devices <= costmodel::few_failures) return "";
+  if (!run && s.cluster.devices <= few_failures) return "";
   std::string text = fact("Goodput", goodput_text(goodput), style);
   if (!run) return text;
   text += fact("Run", run_text(*run, s.training.run_tokens), style);
@@ -128,31 +123,30 @@ std::string section_table(const Table& t, const ReportStyle& s) {
 }
 
 std::string escaped(const std::string& line, const ReportStyle& style) {
-  return style.markup == Markup::markdown ? costmodel::markdown_text(line)
-                                          : costmodel::printable(line);
+  return style.markup == Markup::markdown ? markdown_text(line) : printable(line);
 }
 
 std::string bullet(const std::string& sentence, const ReportStyle& style) {
-  if (style.markup == Markup::markdown) return "- " + costmodel::markdown_sentence(sentence) + "\n";
-  return "  " + costmodel::printable(sentence) + "\n";
+  if (style.markup == Markup::markdown) return "- " + markdown_sentence(sentence) + "\n";
+  return "  " + printable(sentence) + "\n";
 }
 
 std::string heading(const Scenario& s, const ReportStyle& style) {
   const std::string model = s.model.title.empty() ? s.model_text : s.model.title;
   const std::string active =
       s.model.experts > 0
-          ? fmt::format(", {} active", costmodel::format_count(active_parameter_count(s.model)))
+          ? fmt::format(", {} active", format_count(active_parameter_count(s.model)))
           : "";
   const std::string cluster = s.cluster.title.empty() ? s.cluster_text : s.cluster.title;
-  const std::string what = escaped(fmt::format("{} ({} parameters{}) on {} of {}", model,
-                                               costmodel::format_count(parameter_count(s.model)),
-                                               active, devices_text(s.cluster), cluster),
-                                   style);
+  const std::string what = escaped(
+      fmt::format("{} ({} parameters{}) on {} of {}", model, format_count(parameter_count(s.model)),
+                  active, devices_text(s.cluster), cluster),
+      style);
   const std::string tokens = s.model.encoder_decoder()
                                  ? fmt::format("({} + {})", format_integer(s.training.sequence),
                                                format_integer(s.training.decoder_sequence))
                                  : format_integer(s.training.sequence);
-  const std::string optimizer = s.training.optimizer == costmodel::Optimizer::adam
+  const std::string optimizer = s.training.optimizer == Optimizer::adam
                                     ? ""
                                     : fmt::format(", {}", to_string(s.training.optimizer));
   const std::string how =
@@ -169,8 +163,8 @@ std::string heading(const Scenario& s, const ReportStyle& style) {
 namespace {
 
 // "" where hardly anything is hidden; the JSON has all.
-std::string hidden_sentence(const Estimate& e, costmodel::Evaluator& evaluator) {
-  const costmodel::HiddenTime all = costmodel::hidden_time(e, evaluator);
+std::string hidden_sentence(const Estimate& e, Evaluator& evaluator) {
+  const HiddenTime all = hidden_time(e, evaluator);
   constexpr double told = 0.005;  // of the iteration
   std::vector<std::string> parts;
   for (const auto& [name, time] : {std::pair{"tensor-parallel communication", all.tp_comm},
@@ -190,7 +184,7 @@ std::string hidden_sentence(const Estimate& e, costmodel::Evaluator& evaluator) 
 }  // namespace
 
 std::string plan_report(const Estimate& e, const Scenario& s, const ReportStyle& style) {
-  costmodel::Evaluator evaluator(s.model, s.cluster, s.training);
+  Evaluator evaluator(s.model, s.cluster, s.training);
   std::string text = "\n";
   if (!e.fits()) text += misfit_text(e, style);
   const std::string m =  // where groups differ each says its own
@@ -290,16 +284,16 @@ std::string search_report(const Strategies& all, const std::vector<Step>& steps,
                           const std::vector<Estimate>& front, const FamilyMembers& members) {
   const SearchResult& r = all.found;
   const Estimate& best = r.plans.front();
-  costmodel::Evaluator evaluator(s.model, s.cluster, s.training);
+  Evaluator evaluator(s.model, s.cluster, s.training);
   std::string text = heading(s, style) + plan_report(best, s, style);
   text += section_title("Why this plan", style);
   for (const auto& reason : reasons(best, busiest_rank(best, evaluator)))
     text += bullet(reason, style);
-  if (const auto fastest = fastest_sentence(all, s); !fastest.empty())
+  if (const auto fastest = fastest_sentence(best, all.fastest, s); !fastest.empty())
     text += bullet(fastest, style);
   const bool named = r.plans.size() > 1 && all.fastest && r.plans[1].plan == all.fastest->plan;
   if (r.plans.size() > 1 && !named) text += bullet(runner_up(best, r.plans[1]), style);
-  const bool families = s.search.rows == costmodel::RankingRows::families;
+  const bool families = s.search.rows == RankingRows::families;
   text += section_title(
       fmt::format("Ranking{} (beats 1: the chance, by errors of published runs, of being really "
                   "faster)",

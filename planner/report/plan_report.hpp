@@ -11,7 +11,6 @@
 #include "planner/diagnosis/remedies.hpp"
 #include "planner/report/style.hpp"
 #include "planner/report/table.hpp"
-#include "planner/search/family_members.hpp"
 #include "planner/search/grid_search.hpp"
 #include "planner/search/strategy.hpp"
 

@@ -17,13 +17,8 @@
 
 namespace planner {
 
-using costmodel::Bytes;
-using costmodel::Estimate;
-using Plan = costmodel::ParallelPlan;
-using costmodel::format_bytes;
-using costmodel::format_gib;
-using costmodel::format_seconds;
-using costmodel::Seconds;
+using namespace costmodel;
+using Plan = ParallelPlan;
 
 namespace {
 
@@ -44,17 +39,17 @@ std::string stages_text(int from, int to) {
   return from == to ? fmt::format("{}", from) : fmt::format("{}-{}", from, to);
 }
 
-bool same(const costmodel::StageMemory& a, const costmodel::StageMemory& b) {
+bool same(const StageMemory& a, const StageMemory& b) {
   return a.weights == b.weights && a.gradients == b.gradients && a.optimizer == b.optimizer &&
          a.activations == b.activations && a.buffers == b.buffers &&
          a.in_flight_micro_batches == b.in_flight_micro_batches;
 }
 
 // Layers of all chunks of each pipeline rank.
-std::vector<int> layers_by_rank(const Estimate& e, const costmodel::ModelSpec& model) {
+std::vector<int> layers_by_rank(const Estimate& e, const ModelSpec& model) {
   const auto& p = e.plan;
   std::vector<int> layers(static_cast<std::size_t>(p.pp), 0);
-  for (const costmodel::Pipeline& pipeline : pipelines_of(p, 0)) {
+  for (const Pipeline& pipeline : pipelines_of(p, 0)) {
     const auto first = layers.begin() + pipeline.first_stage;
     const auto& own = pipeline.plan;
     for (int k = 0; k < own.virtual_stages(); ++k)
@@ -63,35 +58,34 @@ std::vector<int> layers_by_rank(const Estimate& e, const costmodel::ModelSpec& m
   return layers;
 }
 
-std::string context_text(const costmodel::ParallelPlan& p) {
+std::string context_text(const ParallelPlan& p) {
   if (p.cp == 1) return "1";
-  return fmt::format("{} {}", p.cp,
-                     costmodel::context_exchange_names[static_cast<std::size_t>(p.cp_comm)]);
+  return fmt::format("{} {}", p.cp, context_exchange_names[static_cast<std::size_t>(p.cp_comm)]);
 }
 
-std::string experts_text(const costmodel::ParallelPlan& p) {
+std::string experts_text(const ParallelPlan& p) {
   return p.etp > 1 ? fmt::format("{} x {}", p.ep, p.etp) : fmt::format("{}", p.ep);
 }
 
-bool has_context(const costmodel::ParallelPlan& p) { return p.cp > 1; }
-bool has_experts(const costmodel::ParallelPlan& p) { return p.ep > 1 || p.etp > 1; }
-bool has_groups(const costmodel::ParallelPlan& p) { return p.dp_replicate > 1; }
-bool lists_layers(const costmodel::ParallelPlan& p) { return !p.stage_layers.empty(); }
+bool has_context(const ParallelPlan& p) { return p.cp > 1; }
+bool has_experts(const ParallelPlan& p) { return p.ep > 1 || p.etp > 1; }
+bool has_groups(const ParallelPlan& p) { return p.dp_replicate > 1; }
+bool lists_layers(const ParallelPlan& p) { return !p.stage_layers.empty(); }
 
 // A size of the stages: "4", or "8+4x2" where stages have sizes of their own.
 template <class Size>
-std::string size_cell(const Estimate& e, Size costmodel::ParallelPlan::*size) {
+std::string size_cell(const Estimate& e, Size ParallelPlan::*size) {
   std::vector<int> sizes;
   for (const auto& mesh : e.meshes) sizes.push_back(static_cast<int>(mesh.plan.*size));
   const bool alike =
       std::adjacent_find(sizes.begin(), sizes.end(), std::not_equal_to<>()) == sizes.end();
-  if (!alike) return costmodel::stage_layers_text(sizes);
+  if (!alike) return stage_layers_text(sizes);
   return fmt::format("{}", sizes.empty() ? static_cast<long long>(e.plan.*size) : sizes.front());
 }
 
 // Whether stages differ in what they recompute.
 bool own_recompute(const Estimate& e) {
-  return std::any_of(e.meshes.begin(), e.meshes.end(), [&](const costmodel::StageMesh& mesh) {
+  return std::any_of(e.meshes.begin(), e.meshes.end(), [&](const StageMesh& mesh) {
     return mesh.plan.recompute != e.meshes.front().plan.recompute;
   });
 }
@@ -101,23 +95,23 @@ std::string recompute_cell(const Estimate& e) {
   return to_string(e.meshes.empty() ? e.plan.recompute : e.meshes.front().plan.recompute);
 }
 
-std::string layers_cell(const costmodel::ParallelPlan& p) {
+std::string layers_cell(const ParallelPlan& p) {
   if (!lists_layers(p)) return "even";
-  std::string text = costmodel::stage_layers_text(p.stage_layers);
+  std::string text = stage_layers_text(p.stage_layers);
   constexpr std::size_t widest = 24;
   return text.size() <= widest ? text : "uneven";
 }
 
 // Whether `has` holds for any stage.
-bool any_stage(const Estimate& e, bool (*has)(const costmodel::ParallelPlan&)) {
+bool any_stage(const Estimate& e, bool (*has)(const ParallelPlan&)) {
   return std::any_of(e.meshes.begin(), e.meshes.end(),
-                     [has](const costmodel::StageMesh& mesh) { return has(mesh.plan); });
+                     [has](const StageMesh& mesh) { return has(mesh.plan); });
 }
 
 // A stage's own sizes, for heterogeneous stages; own_columns are their columns.
 std::vector<std::string> own_cells(const Estimate& e, int rank) {
   if (e.meshes.empty()) return {};
-  const costmodel::StageMesh& mesh = e.meshes[static_cast<std::size_t>(rank)];
+  const StageMesh& mesh = e.meshes[static_cast<std::size_t>(rank)];
   std::vector<std::string> cells{mesh.name, fmt::format("{}", mesh.plan.tp),
                                  fmt::format("{}", mesh.plan.dp)};
   if (any_stage(e, has_context)) cells.push_back(context_text(mesh.plan));
@@ -172,7 +166,7 @@ Table time_table(const Estimate& e, std::size_t width, const std::optional<Busie
   return t;
 }
 
-Table stage_table(const Estimate& e, const costmodel::ModelSpec& model) {
+Table stage_table(const Estimate& e, const ModelSpec& model) {
   Table t{{{"stage"},
            {"layers", true, 2},
            {"forward"},
@@ -267,7 +261,7 @@ Table ranking_table(const std::vector<Estimate>& plans, double pair_spread,
                     const FamilyMembers& members) {
   Table t;
   const std::vector<Numbered> rows = numbered(plans, members);
-  const auto any = [&rows](bool (*has)(const costmodel::ParallelPlan&)) {
+  const auto any = [&rows](bool (*has)(const ParallelPlan&)) {
     return std::any_of(rows.begin(), rows.end(),
                        [has](const Numbered& row) { return has(row.estimate.plan); });
   };
@@ -299,7 +293,7 @@ Table ranking_table(const std::vector<Estimate>& plans, double pair_spread,
     if (experts) row.insert(row.begin() + 4, experts_text(p));
     if (context) row.insert(row.begin() + 4, context_text(p));
     if (layers) row.push_back(layers_cell(p));
-    const std::string schedule = costmodel::schedule_text(p);
+    const std::string schedule = schedule_text(p);
     row.insert(row.end(), {schedule, p.sequence_parallel ? "yes" : "no", recompute_cell(e),
                            size_cell(e, &Plan::zero) + (p.zero_plus_plus.any() ? "++" : "")});
     if (groups) row.push_back(fmt::format("{}", p.dp_replicate));
@@ -323,8 +317,8 @@ Table front_table(const std::vector<Estimate>& front, double pair_spread) {
 namespace {
 
 // A key's value as a scenario takes it. Where stages differ in it, their values in order: "8+4x2".
-std::string key_cell(const costmodel::PlanKey& key, const Estimate& e) {
-  const costmodel::Value of_plan = key.value(e.plan);
+std::string key_cell(const PlanKey& key, const Estimate& e) {
+  const Value of_plan = key.value(e.plan);
   const bool of_stages = of_plan.is_scalar() || of_plan.is_map();
   if (e.meshes.empty() || !of_stages) return flow_text(of_plan);
   std::vector<std::string> cells;
@@ -365,7 +359,7 @@ std::vector<Row> roles_of(const std::vector<Estimate>& plans,
 Table ranking_rows(const std::vector<Estimate>& plans, const std::optional<Estimate>& fastest,
                    const FamilyMembers& members) {
   Table t{{{"rank"}}, {}};
-  for (const costmodel::PlanKey& key : costmodel::plan_key_rows())
+  for (const PlanKey& key : plan_key_rows())
     if (key.value) t.columns.push_back({std::string(key.row.name)});
   for (const auto* figure : {"micro_batches", "iteration_s", "low_s", "high_s", "tokens_per_s",
                              "mfu", "peak_gib", "role"})
@@ -373,7 +367,7 @@ Table ranking_rows(const std::vector<Estimate>& plans, const std::optional<Estim
   for (const auto& [rank, role, estimate] : roles_of(plans, fastest, members)) {
     const Estimate& e = *estimate;
     std::vector<std::string> row{fmt::format("{}", rank)};
-    for (const costmodel::PlanKey& key : costmodel::plan_key_rows())
+    for (const PlanKey& key : plan_key_rows())
       if (key.value) row.push_back(key_cell(key, e));
     row.push_back(fmt::format("{}", e.micro_batches));
     for (const double figure :

@@ -9,7 +9,7 @@
 #include "costmodel/model/model_spec.hpp"
 #include "planner/diagnosis/reason.hpp"
 #include "planner/report/table.hpp"
-#include "planner/search/family_members.hpp"
+#include "planner/search/strategy.hpp"
 
 namespace planner {
 

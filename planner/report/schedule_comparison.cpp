@@ -11,11 +11,7 @@
 
 namespace planner {
 
-using costmodel::Estimate;
-using costmodel::ParallelPlan;
-using costmodel::Scenario;
-using costmodel::ScheduleKind;
-using costmodel::Seconds;
+using namespace costmodel;
 
 namespace {
 
@@ -49,8 +45,7 @@ std::string adapt(const Scenario& s, ScheduleKind kind, ParallelPlan& plan) {
     std::vector<std::vector<int>> layouts{{}};
     if (static_cast<std::int64_t>(given.stage_layers.size()) == stages)
       layouts.insert(layouts.begin(), given.stage_layers);
-    if (stages <= s.model.layers)
-      layouts.push_back(costmodel::rest_on_last(s.model.layers, stages));
+    if (stages <= s.model.layers) layouts.push_back(rest_on_last(s.model.layers, stages));
     for (const auto& layout : layouts) {
       plan = given;
       plan.schedule = kind;
@@ -77,7 +72,7 @@ ComparedSchedule compared(const Scenario& all, const Scenario& s, const Parallel
   one.refused = adapt(all, kind, one.plan);
   if (!one.refused.empty()) return one;
   one.offered = not_offered(one.plan, s.training.stack).empty();
-  costmodel::Evaluator evaluator(all.model, all.cluster, all.training);
+  Evaluator evaluator(all.model, all.cluster, all.training);
   one.estimate = evaluator.estimate(one.plan);
   if (3 * one.estimate.micro_batches * one.plan.virtual_stages() <= most_compared_actions)
     one.timeline = evaluator.timeline(one.plan);
@@ -111,8 +106,8 @@ Table table_of(const std::vector<ComparedSchedule>& schedules) {
   return table;
 }
 
-double actions_of_a_rank(const costmodel::Timeline& timeline) {
-  const auto computes = [](const auto& e) { return e.stream == costmodel::Stream::compute; };
+double actions_of_a_rank(const Timeline& timeline) {
+  const auto computes = [](const auto& e) { return e.stream == Stream::compute; };
   return static_cast<double>(std::ranges::count_if(timeline.events, computes)) /
          std::max(1, timeline.ranks);
 }
@@ -125,7 +120,7 @@ std::string charts(const std::vector<ComparedSchedule>& schedules, int most_colu
   std::string text;
   for (const ComparedSchedule& one : schedules) {
     if (one.timeline.events.empty()) continue;
-    costmodel::Timeline shown = one.timeline;
+    Timeline shown = one.timeline;
     shown.ranks = std::min(shown.ranks, most_chart_ranks);
     std::erase_if(shown.events, [&](const auto& event) { return event.rank >= shown.ranks; });
     const Seconds end = min(one.timeline.end(), longest);
@@ -152,7 +147,7 @@ std::vector<ComparedSchedule> compared_schedules(const Scenario& scenario,
                                                  const ParallelPlan& plan) {
   const Scenario all = with_all_offered(scenario);
   std::vector<ComparedSchedule> schedules;
-  for (std::size_t i = 0; i < costmodel::schedule_names().size(); ++i)
+  for (std::size_t i = 0; i < schedule_names().size(); ++i)
     schedules.push_back(compared(all, scenario, plan, static_cast<ScheduleKind>(i)));
   return schedules;
 }
@@ -162,7 +157,7 @@ int chart_columns(std::size_t width) {
   return static_cast<int>(std::min(most, width - beside));
 }
 
-std::string chart_note(const costmodel::Timeline& timeline, int columns) {
+std::string chart_note(const Timeline& timeline, int columns) {
   const double each = actions_of_a_rank(timeline) / columns;
   if (each <= 1) return "";
   return fmt::format(

@@ -8,14 +8,14 @@
 
 namespace planner {
 
-using costmodel::Dimension;
+using namespace costmodel;
 
 std::string input_text(double value, Dimension unit) {
   switch (unit) {
-    case Dimension::time: return format_seconds(costmodel::Seconds(value));
-    case Dimension::size: return format_bytes(costmodel::Bytes(value));
-    case Dimension::bandwidth: return format_bandwidth(costmodel::BytesPerSecond(value));
-    case Dimension::rate: return format_rate(costmodel::FlopsPerSecond(value));
+    case Dimension::time: return format_seconds(Seconds(value));
+    case Dimension::size: return format_bytes(Bytes(value));
+    case Dimension::bandwidth: return format_bandwidth(BytesPerSecond(value));
+    case Dimension::rate: return format_rate(FlopsPerSecond(value));
     case Dimension::count: return fmt::format("{:.4g}", value);
   }
   return "";
@@ -69,9 +69,7 @@ Table sensitivity_table(const Sensitivity& found) {
   for (const InputEffect& e : found.inputs) {
     if (!is_shown(e)) continue;
     const auto shown = [&](double value) { return input_text(value, e.input.unit); };
-    const auto change = [&](costmodel::Seconds t) {
-      return signed_percent(t / found.plan.iteration);
-    };
+    const auto change = [&](Seconds t) { return signed_percent(t / found.plan.iteration); };
     auto& row = table.rows.emplace_back(std::vector<std::string>{
         e.input.name, shown(e.input.value), shown(e.input.low), shown(e.input.high),
         fmt::format("{} .. {}", format_seconds(e.at_low), format_seconds(e.at_high)),

@@ -12,10 +12,7 @@
 
 namespace planner {
 
-using costmodel::format_bytes;
-using costmodel::format_seconds;
-using costmodel::Seconds;
-using costmodel::ServingEstimate;
+using namespace costmodel;
 
 namespace {
 
@@ -47,8 +44,7 @@ std::vector<NamedCell> plain_cells() {
 }
 
 std::string rate(double per_s) {
-  return per_s < 100 ? fmt::format("{:.3g}", per_s)
-                     : costmodel::format_integer(std::llround(per_s));
+  return per_s < 100 ? fmt::format("{:.3g}", per_s) : format_integer(std::llround(per_s));
 }
 
 std::vector<NamedCell> people_cells() {
@@ -85,7 +81,7 @@ void add_row(Table& table, const std::vector<ServedColumn>& columns, const Named
 }
 
 std::vector<Difference> differing(const std::vector<ServedColumn>& columns) {
-  std::vector<const costmodel::Value*> inputs;
+  std::vector<const Value*> inputs;
   for (const ServedColumn& column : columns) inputs.push_back(&column.input);
   return differences(inputs);
 }

@@ -10,12 +10,7 @@
 
 namespace planner {
 
-using costmodel::format_bytes;
-using costmodel::format_integer;
-using costmodel::format_seconds;
-using costmodel::Seconds;
-using costmodel::ServingEstimate;
-using costmodel::ServingScenario;
+using namespace costmodel;
 
 namespace {
 
@@ -41,11 +36,9 @@ void memory_rows(const ServingScenario& s, const ServingEstimate& e, const PutRo
 void token_rows(const ServingScenario& s, const ServingEstimate& e, const PutRow& row) {
   const auto& c = s.serving.engine.constants;
   const auto& device = s.cluster.device;
-  row("bw_w",
-      format_bandwidth(costmodel::BytesPerSecond(device.memory_bandwidth.value * c.memory_share)),
+  row("bw_w", format_bandwidth(BytesPerSecond(device.memory_bandwidth.value * c.memory_share)),
       fmt::format("device bandwidth · {:.2f}, for weights", c.memory_share));
-  row("bw_kv",
-      format_bandwidth(costmodel::BytesPerSecond(device.memory_bandwidth.value * c.cache_share)),
+  row("bw_kv", format_bandwidth(BytesPerSecond(device.memory_bandwidth.value * c.cache_share)),
       fmt::format("device bandwidth · {:.2f}, for keys and values", c.cache_share));
   // What is a millionth of a token's time comes of rounding.
   const auto part = [&](Seconds time) {

@@ -6,7 +6,9 @@
 
 namespace planner {
 
-std::string evidence_note(const costmodel::ServingScenario& s, const costmodel::ServingFit& fit) {
+using namespace costmodel;
+
+std::string evidence_note(const ServingScenario& s, const ServingFit& fit) {
   if (fit.factors.empty()) return "";
   // A fit moves the constants of what was measured.
   const auto measured = [&](const std::string& name) {
@@ -25,8 +27,7 @@ std::string evidence_note(const costmodel::ServingScenario& s, const costmodel::
                                              : device);
 }
 
-std::array<double, 2> output_interval(const costmodel::ServingScenario& s,
-                                      const costmodel::ServingEstimate& e,
+std::array<double, 2> output_interval(const ServingScenario& s, const ServingEstimate& e,
                                       const std::array<double, 2>& rate) {
   if (s.serving.arrival_rate <= 0) return {e.output_per_s * rate[0], e.output_per_s * rate[1]};
   const double able = std::max(e.output_per_s, e.capacity * s.serving.output.mean);

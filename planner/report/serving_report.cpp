@@ -10,20 +10,11 @@
 #include "planner/diagnosis/serving_remedies.hpp"
 #include "planner/diagnosis/tensor_ladder.hpp"
 #include "planner/report/serving_interval.hpp"
-#include "planner/search/serving_bounds.hpp"
+#include "planner/search/serving_search.hpp"
 
 namespace planner {
 
-using costmodel::format_bytes;
-using costmodel::format_count;
-using costmodel::format_integer;
-using costmodel::format_seconds;
-using costmodel::Latency;
-using costmodel::LengthSpec;
-using costmodel::Seconds;
-using costmodel::ServingEstimate;
-using costmodel::ServingFit;
-using costmodel::ServingScenario;
+using namespace costmodel;
 
 namespace {
 
@@ -41,7 +32,7 @@ std::string length_text(const LengthSpec& length) {
   return whole_number(length.mean);
 }
 
-std::string load_text(const costmodel::ServingSpec& s) {
+std::string load_text(const ServingSpec& s) {
   if (s.concurrency > 0) return fmt::format("{} requests in flight", format_integer(s.concurrency));
   if (s.arrival_rate > 0) return rate_text(s.arrival_rate) + " requests arrive a second";
   return fmt::format("{} requests at once", format_integer(s.requests));
@@ -80,10 +71,9 @@ std::string memory_text(const ServingEstimate& e) {
 
 // "12.3 GB of keys and values a prompt, in 40 ms".
 std::string transfer_text(const ServingEstimate& e) {
-  return fmt::format(
-      "{} of keys and values a prompt, in {}; {} on the wire at this rate", format_bytes(e.sent),
-      format_seconds(e.transfer),
-      costmodel::format_bandwidth(costmodel::BytesPerSecond(e.sent.value * e.requests_per_s)));
+  return fmt::format("{} of keys and values a prompt, in {}; {} on the wire at this rate",
+                     format_bytes(e.sent), format_seconds(e.transfer),
+                     format_bandwidth(BytesPerSecond(e.sent.value * e.requests_per_s)));
 }
 
 // What is asked, and whether it is kept.
@@ -144,7 +134,7 @@ std::string verdict(const ServingScenario& s, const ServingEstimate& e, const Se
   const std::string lines = verdict_lines(s, e, fit);
   if (style.markup == Markup::text) {
     constexpr std::size_t label = 12;  // columns, where values begin
-    return "\n" + costmodel::wrapped(lines, style.style.width, label);
+    return "\n" + wrapped(lines, style.style.width, label);
   }
   std::string text = "\n";
   std::size_t at = 0;
@@ -171,11 +161,11 @@ std::vector<NamedPart> token_parts(const ServingEstimate& e) {
           {"waiting for prompts of others", e.stalled}};
 }
 
-std::string to_string(const costmodel::ServingSizes& sizes) {
+std::string to_string(const ServingSizes& sizes) {
   return fmt::format("tp {} · pp {} · ep {} · dp {}", sizes.tp, sizes.pp, sizes.ep, sizes.dp);
 }
 
-std::string plan_text(const ServingScenario& s, const costmodel::ServingSizes& sizes) {
+std::string plan_text(const ServingScenario& s, const ServingSizes& sizes) {
   if (!s.plan.disaggregation) return to_string(sizes);
   return fmt::format("prompts on {}; decoding on {}", to_string(s.plan.disaggregation->prefill),
                      to_string(s.plan.disaggregation->decode));
@@ -196,7 +186,7 @@ std::string serving_heading(const ServingScenario& s, const ReportStyle& style) 
       fmt::format("prompts of {} tokens, answers of {}, {}; weights {}, cache {}; {}",
                   length_text(s.serving.input), length_text(s.serving.output), load_text(s.serving),
                   s.serving.weights_open ? "auto" : std::string(to_string(s.serving.weights)),
-                  costmodel::cache_format_names[static_cast<std::size_t>(s.serving.kv_cache)],
+                  cache_format_names[static_cast<std::size_t>(s.serving.kv_cache)],
                   s.serving.engine.title),
       style);
   if (style.markup == Markup::markdown) return "## " + what + "\n\n" + how + "\n";
@@ -217,7 +207,7 @@ Table token_table(const ServingEstimate& e) {
   return table;
 }
 
-Table load_table(const std::vector<costmodel::LoadPoint>& curve) {
+Table load_table(const std::vector<LoadPoint>& curve) {
   Table table{
       {{"in flight"}, {"requests/s"}, {"output tokens/s"}, {"first token"}, {"next tokens"}}, {}};
   for (const auto& point : curve) {
@@ -296,7 +286,7 @@ std::string serving_report(const ServingScenario& s, const ServingEstimate& e,
 }
 
 // Where prompts are apart, of both: "1 + 2".
-std::string size_cell(const ServingChoice& choice, int costmodel::ServingSizes::*size) {
+std::string size_cell(const ServingChoice& choice, int ServingSizes::*size) {
   if (!choice.apart) return std::to_string(choice.sizes.*size);
   return fmt::format("{} + {}", choice.apart->prefill.*size, choice.apart->decode.*size);
 }
@@ -319,10 +309,8 @@ Table serving_ranking(const std::vector<ServingCandidate>& plans) {
   for (const ServingCandidate& c : plans) {
     const ServingEstimate& e = c.estimate;
     table.rows.push_back(
-        {size_cell(c.choice, &costmodel::ServingSizes::tp),
-         size_cell(c.choice, &costmodel::ServingSizes::pp),
-         size_cell(c.choice, &costmodel::ServingSizes::ep),
-         size_cell(c.choice, &costmodel::ServingSizes::dp),
+        {size_cell(c.choice, &ServingSizes::tp), size_cell(c.choice, &ServingSizes::pp),
+         size_cell(c.choice, &ServingSizes::ep), size_cell(c.choice, &ServingSizes::dp),
          std::string(to_string(c.choice.weights)), std::to_string(c.choice.max_num_seqs),
          std::to_string(c.choice.max_num_batched_tokens), rate_text(e.output_per_s),
          rate_text(e.per_device()), format_seconds(Seconds(e.ttft.mean)),
@@ -363,8 +351,8 @@ Table serving_ranking_rows(const std::vector<ServingCandidate>& plans) {
          number(e.output_per_s), number(e.per_device()), number(e.ttft.mean), number(e.tpot.mean),
          number(e.e2e.mean), number(e.memory.weights.value),
          e.usd_per_million_output > 0 ? number(e.usd_per_million_output) : ""});
-    for (const auto size : {&costmodel::ServingSizes::tp, &costmodel::ServingSizes::pp,
-                            &costmodel::ServingSizes::ep, &costmodel::ServingSizes::dp}) {
+    for (const auto size :
+         {&ServingSizes::tp, &ServingSizes::pp, &ServingSizes::ep, &ServingSizes::dp}) {
       table.rows.back().push_back(c.choice.apart ? std::to_string(c.choice.apart->prefill.*size)
                                                  : "");
     }
@@ -374,7 +362,7 @@ Table serving_ranking_rows(const std::vector<ServingCandidate>& plans) {
 
 namespace {
 
-const char* proof_of(const costmodel::ServingGoal& goal) {
+const char* proof_of(const ServingGoal& goal) {
   if (goal.output_per_s > 0) return "reaches the target on fewer devices, so none is cheaper";
   if (goal.usd_per_hour > 0) return "gives more tokens/s for the budget";
   return "with as many replicas as the devices hold gives more tokens a device, or is cheaper a "

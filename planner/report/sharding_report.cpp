@@ -8,10 +8,7 @@
 
 namespace planner {
 
-using costmodel::Bytes;
-using costmodel::format_bytes;
-using costmodel::format_seconds;
-using costmodel::Seconds;
+using namespace costmodel;
 
 namespace {
 
@@ -116,7 +113,7 @@ std::vector<std::string> as_plan_sentences(const ShardedStage& s) {
     lines.emplace_back("No plan that the scenario and its stack allow cuts the stage so.");
     return lines;
   }
-  const costmodel::Estimate& e = *s.estimate;
+  const Estimate& e = *s.estimate;
   const char* const verdict = s.better ? "; it leads the ranking" : s.fits ? "" : ": too much";
   lines.push_back(
       s.same ? "As a plan it is the one above."

@@ -12,9 +12,7 @@
 
 namespace planner {
 
-using costmodel::Estimate;
-using costmodel::format_integer;
-using costmodel::format_seconds;
+using namespace costmodel;
 
 namespace {
 
@@ -64,10 +62,10 @@ std::string interruption(const std::string& cause, std::uint64_t looked_at, bool
 
 }  // namespace
 
-std::string left_out(const Strategies& all, const costmodel::Scenario& s) {
+std::string left_out(const Strategies& all, const Scenario& s) {
   const bool pipelines = s.plan.pp.value_or(2) > 1 && s.cluster.devices > 1 && s.model.layers > 1;
   if (!pipelines || !s.plan.stage_layers.empty()) return "";
-  const costmodel::StackSpec& stack = s.training.stack;
+  const StackSpec& stack = s.training.stack;
   if (!all.layouts) {
     const std::string words = stack.offers.any_layers()
                                   ? std::string()
@@ -94,7 +92,7 @@ std::string left_out(const Strategies& all, const costmodel::Scenario& s) {
       "Left out: {}other shardings inside a stage; `plan --strategy both` tries them.", what);
 }
 
-std::string margin_sentence(const costmodel::Scenario& s) {
+std::string margin_sentence(const Scenario& s) {
   if (s.search.memory_margin <= 0) return "";
   return fmt::format(
       "Plans leave {:g} % of device memory free (search.memory_margin): what is predicted may be "
@@ -103,28 +101,37 @@ std::string margin_sentence(const costmodel::Scenario& s) {
       100 * s.search.memory_margin);
 }
 
-std::string fastest_sentence(const Strategies& all, const costmodel::Scenario& s) {
-  if (!all.fastest) return "";
-  const Estimate& chosen = all.found.plans.front();
+namespace {
+
+// What `to` has that `from` has not. Replicas and pipelines through all groups share no key.
+std::string taken_instead(const ParallelPlan& from, const ParallelPlan& to) {
+  if (from.pipelines() == to.pipelines())
+    return fmt::format("{}", fmt::join(plan_changes(from, to), ", "));
+  return to.pipelines() > 1 ? "replicas in each group" : "one pipeline through all groups";
+}
+
+}  // namespace
+
+std::string fastest_sentence(const Estimate& chosen, const std::optional<Estimate>& fastest,
+                             const Scenario& s) {
+  if (!fastest) return "";
   return fmt::format(
       "The last {:.2g} % would take {}: {}. Of the plans found within {:g} % of the fastest this "
       "is "
       "the simplest (search.simpler_within).",
-      100 * (chosen.iteration / all.fastest->iteration - 1),
-      fmt::join(plan_changes(chosen.plan, all.fastest->plan), ", "),
-      format_seconds(all.fastest->iteration), 100 * s.search.simpler_within);
+      100 * (chosen.iteration / fastest->iteration - 1), taken_instead(chosen.plan, fastest->plan),
+      format_seconds(fastest->iteration), 100 * s.search.simpler_within);
 }
 
 namespace {
 
 // Whether the stack lists the layers of stages by Megatron Core's flag or field.
-bool has_megatron_layouts(const costmodel::StackSpec& stack) {
+bool has_megatron_layouts(const StackSpec& stack) {
   return stack.offers.stage_lists && stack.framework.find("Megatron") != std::string::npos;
 }
 
 // What searching layouts has found, beside even stages.
-void add_layouts(const Strategies& all, const costmodel::StackSpec& stack,
-                 std::vector<std::string>& lines) {
+void add_layouts(const Strategies& all, const StackSpec& stack, std::vector<std::string>& lines) {
   const LayoutSearch& l = *all.layouts;
   const Estimate* even = all.even.empty() ? nullptr : &all.even.front();
   const Estimate* best = l.plans.empty() ? nullptr : &l.plans.front();
@@ -155,8 +162,7 @@ void add_layouts(const Strategies& all, const costmodel::StackSpec& stack,
 
 }  // namespace
 
-std::vector<std::string> strategy_sentences(const Strategies& all,
-                                            const costmodel::StackSpec& stack) {
+std::vector<std::string> strategy_sentences(const Strategies& all, const StackSpec& stack) {
   std::vector<std::string> lines;
   if (!all.layouts) return lines;
   const LayoutSearch& l = *all.layouts;

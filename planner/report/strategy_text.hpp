@@ -28,6 +28,8 @@ std::string interruption(const MeshSearch& found);
 std::string unfinished(const Strategies& strategies);
 
 // What the fastest plan would take where a simpler one is chosen; "" where it is the fastest.
-std::string fastest_sentence(const Strategies& strategies, const costmodel::Scenario& scenario);
+std::string fastest_sentence(const costmodel::Estimate& chosen,
+                             const std::optional<costmodel::Estimate>& fastest,
+                             const costmodel::Scenario& scenario);
 
 }  // namespace planner

@@ -9,6 +9,8 @@
 
 namespace planner {
 
+using namespace costmodel;
+
 std::string one_decimal(double number) { return fmt::format("{:.1f}", number); }
 
 namespace {
@@ -26,22 +28,21 @@ std::vector<std::string> titles(const Table& table) {
 
 std::string csv_line(const std::vector<std::string>& cells) {
   std::string text;
-  for (std::size_t c = 0; c < cells.size(); ++c)
-    text += (c ? "," : "") + costmodel::csv_field(cells[c]);
+  for (std::size_t c = 0; c < cells.size(); ++c) text += (c ? "," : "") + csv_field(cells[c]);
   return text + "\n";
 }
 
 std::string markdown_line(const std::vector<std::string>& cells) {
   std::string text = "|";
-  for (const auto& cell : cells) text += " " + costmodel::markdown_text(cell) + " |";
+  for (const auto& cell : cells) text += " " + markdown_text(cell) + " |";
   return text + "\n";
 }
 
 // Columns are as wide as what is seen of the cells.
 Table with_printable_cells(Table table) {
-  for (Column& column : table.columns) column.title = costmodel::printable(column.title);
+  for (Column& column : table.columns) column.title = printable(column.title);
   for (auto& row : table.rows) {
-    for (std::string& cell : row) cell = costmodel::printable(cell);
+    for (std::string& cell : row) cell = printable(cell);
   }
   return table;
 }
@@ -53,7 +54,7 @@ constexpr std::size_t narrowest_prose = 24, narrowest_cell = 12;
 
 std::size_t longest_word(const std::string& text) {
   std::size_t longest = 0;
-  for (const std::string& word : costmodel::unbroken_words(text))
+  for (const std::string& word : unbroken_words(text))
     longest = std::max(longest, display_width(word));
   return longest;
 }
@@ -89,9 +90,9 @@ class TextTable {
       names += (names.empty() ? "" : ", ") + (title.empty() ? "remarks" : title);
     }
     if (names.empty()) return "";
-    return costmodel::wrapped(fmt::format("{}(not shown in {} columns: {}; COLUMNS={} shows all)\n",
-                                          std::string(indent_, ' '), width_, names, enough_),
-                              width_);
+    return wrapped(fmt::format("{}(not shown in {} columns: {}; COLUMNS={} shows all)\n",
+                               std::string(indent_, ' '), width_, names, enough_),
+                   width_);
   }
 
  private:
@@ -141,7 +142,7 @@ class TextTable {
 
   std::vector<std::string> cell_lines(const std::string& cell, std::size_t width) const {
     std::vector<std::string> lines;
-    const std::string text = costmodel::wrapped(cell, width, 0);
+    const std::string text = wrapped(cell, width, 0);
     for (std::size_t at = 0; at <= text.size();) {
       const std::size_t end = std::min(text.find('\n', at), text.size());
       lines.push_back(text.substr(at, end - at));

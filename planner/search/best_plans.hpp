@@ -39,8 +39,14 @@ inline bool one_row(const costmodel::ParallelPlan& a, const costmodel::ParallelP
   return alike == b;
 }
 
-// Whether plans share t, p, d, c and e: what decides where a rank's weights and data lie.
+// Whether plans share t, p, d, c and e: what decides where a rank's weights and data lie. Of stages
+// with sizes of their own each has to, on the same devices.
 inline bool one_family(const costmodel::ParallelPlan& a, const costmodel::ParallelPlan& b) {
+  const auto same_sizes = [](const costmodel::StagePlan& x, const costmodel::StagePlan& y) {
+    return x.tp == y.tp && x.dp == y.dp && x.cp == y.cp && x.ep == y.ep && x.group == y.group;
+  };
+  if (!a.stages.empty() || !b.stages.empty())
+    return std::ranges::equal(a.stages, b.stages, same_sizes);
   return a.tp == b.tp && a.pp == b.pp && a.dp == b.dp && a.cp == b.cp && a.ep == b.ep;
 }
 

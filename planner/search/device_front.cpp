@@ -7,13 +7,11 @@
 #include <utility>
 
 #include "costmodel/base/parallel_for.hpp"
-#include "costmodel/estimate/evaluator.hpp"
 #include "planner/search/grid_search.hpp"
 
 namespace planner {
 
-using costmodel::Estimate;
-using costmodel::Scenario;
+using namespace costmodel;
 
 namespace {
 
@@ -44,7 +42,7 @@ std::optional<Estimate> best_on(const Scenario& scenario, std::int64_t devices,
 
 }  // namespace
 
-std::vector<std::int64_t> device_counts(const costmodel::ClusterSpec& cluster) {
+std::vector<std::int64_t> device_counts(const ClusterSpec& cluster) {
   const std::int64_t node = std::min(cluster.devices_per_node, cluster.devices);
   std::vector<std::int64_t> all;
   for (std::int64_t n = 1; n < node; n *= 2) all.push_back(n);
@@ -63,7 +61,7 @@ DeviceFront device_front(const Scenario& scenario, const std::vector<Estimate>& 
   counts.pop_back();  // all devices: `own`
   std::vector<std::optional<Estimate>> best(counts.size());
   std::atomic<bool> ended = false;
-  costmodel::share_out(counts.size(), method.threads, [&](std::size_t i) {
+  share_out(counts.size(), method.threads, [&](std::size_t i) {
     if (ended || (stopped && stopped())) {
       ended = true;
       return;
@@ -77,6 +75,21 @@ DeviceFront device_front(const Scenario& scenario, const std::vector<Estimate>& 
   for (FrontPoint& point : front.points) {
     point.on_front = std::ranges::none_of(
         front.points, [&](const FrontPoint& other) { return dominates(other, point); });
+  }
+  return front;
+}
+
+std::vector<Estimate> memory_front(const Scenario& scenario, const Estimate& fastest,
+                                   const SearchMethod& method,
+                                   const std::function<bool()>& expired) {
+  std::vector<Estimate> front{fastest};
+  Scenario less = scenario;
+  for (const double share : front_shares) {
+    const auto limit = min(fastest.peak * share, front.back().peak * (1 - least_saving));
+    less.search.memory_margin = 1 - limit / scenario.cluster.device.memory;
+    auto found = chosen_plan(less, method, expired);
+    if (!found) break;
+    front.push_back(std::move(*found));
   }
   return front;
 }

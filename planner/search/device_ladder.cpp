@@ -9,7 +9,7 @@
 
 namespace planner {
 
-using costmodel::Scenario;
+using namespace costmodel;
 
 namespace {
 
@@ -64,7 +64,7 @@ class Climb {
 // The most devices that cannot end in time even if all computed the model at their peak.
 std::int64_t hopeless(const Scenario& s, double days) {
   if (days == 0) return 0;
-  const costmodel::Evaluator evaluator(s.model, s.cluster, s.training);
+  const Evaluator evaluator(s.model, s.cluster, s.training);
   const double iterations =
       s.training.run_tokens / static_cast<double>(s.training.global_batch * s.training.tokens());
   constexpr double causal = 0.5;  // no kernel skips more than half of attention

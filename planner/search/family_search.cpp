@@ -11,13 +11,7 @@
 
 namespace planner {
 
-using costmodel::Bytes;
-using costmodel::Evaluator;
-using costmodel::ParallelPlan;
-using costmodel::PlanCost;
-using costmodel::Recompute;
-using costmodel::Scenario;
-using costmodel::Seconds;
+using namespace costmodel;
 
 namespace {
 
@@ -30,13 +24,13 @@ Seconds work_of(const PlanCost& cost) {
 
 // Whether the amount of recomputation depends on the layout, because only the first layers of each
 // stage are recomputed.
-bool recomputes_partly(const ParallelPlan& plan, const costmodel::StackMemory& memory) {
+bool recomputes_partly(const ParallelPlan& plan, const StackMemory& memory) {
   return recompute_as_run(plan.recompute, memory).layers > 0;
 }
 
 // A plan whose work bounds that of every layout of `plan` from below: without recomputation if the
 // amount depends on the layout, else `plan` itself, whose work all layouts share.
-ParallelPlan least_work(ParallelPlan plan, const costmodel::StackMemory& memory) {
+ParallelPlan least_work(ParallelPlan plan, const StackMemory& memory) {
   if (recomputes_partly(plan, memory)) plan.recompute = {};
   return plan;
 }
@@ -64,7 +58,7 @@ Seconds one_chunk_bound(std::int64_t micro_batches, Seconds work, int ranks) {
 // Whether weights, gradients and optimizer states alone rule out every layout: their sum over the
 // ranks is the same for all, but for two stacks, which have more copies of the token table where
 // the decoder starts on a rank of its own.
-bool states_overflow(const PlanCost& cost, Bytes limit, const costmodel::ModelSpec& model) {
+bool states_overflow(const PlanCost& cost, Bytes limit, const ModelSpec& model) {
   if (model.encoder_decoder()) return false;
   Bytes states;
   for (const auto& [weights, after, memory] : cost.ranks)
@@ -88,7 +82,7 @@ std::optional<ParallelPlan> with_chunks(ParallelPlan plan, int chunks, std::vect
                                         const Scenario& s) {
   if (layout.empty()) return {};
   plan.vpp = chunks;
-  plan.schedule = costmodel::usual_schedule(chunks);
+  plan.schedule = usual_schedule(chunks);
   plan.stage_layers = std::move(layout);
   const auto& allowed = s.search.schedules;
   const bool listed =
@@ -253,8 +247,8 @@ void FamilySearch::leave_too_large(std::array<bool, 4>& left) const {
 bool FamilySearch::try_member(ParallelPlan member, std::uint64_t order, OpenedFamily& result) {
   // Unknown of what is not priced.
   bool& too_large = too_large_.at(static_cast<std::size_t>(member.zero));
-  const bool brackets = member.recompute == Recompute{} ||
-                        member.recompute == Recompute{costmodel::Recomputation::full, 0};
+  const bool brackets =
+      member.recompute == Recompute{} || member.recompute == Recompute{Recomputation::full, 0};
   if (!is_valid(member, s_->model, s_->cluster, s_->training)) {
     if (brackets) too_large = false;
     return false;

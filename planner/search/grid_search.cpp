@@ -9,18 +9,13 @@
 
 namespace planner {
 
-using costmodel::Bytes;
-using costmodel::Evaluator;
-using costmodel::ParallelPlan;
-using costmodel::PlanCost;
-using costmodel::Scenario;
-using costmodel::Seconds;
+using namespace costmodel;
 
 Bytes memory_limit(const Scenario& s) {
   return s.cluster.device.memory * (1 - s.search.memory_margin);
 }
 
-MemoryFit fit_of(const costmodel::Estimate& e, double margin) {
+MemoryFit fit_of(const Estimate& e, double margin) {
   if (!e.fits()) return MemoryFit::exceeds;
   return e.peak <= e.capacity * (1 - margin) ? MemoryFit::fits : MemoryFit::tightly;
 }
@@ -48,7 +43,7 @@ SearchResult finished(const Podium& podium, SearchResult result, Evaluator& eval
 
 // Whether weights, gradients and optimizer states are too large for a rank without anything else.
 bool states_overflow(const PlanCost& cost, Bytes limit) {
-  return std::any_of(cost.ranks.begin(), cost.ranks.end(), [limit](const costmodel::RankRow& rank) {
+  return std::any_of(cost.ranks.begin(), cost.ranks.end(), [limit](const RankRow& rank) {
     return rank.memory.weights + rank.memory.gradients + rank.memory.optimizer > limit;
   });
 }
@@ -121,7 +116,7 @@ std::vector<Bounded> open_family(const Family& family, std::uint64_t first_order
 }
 
 void add_near(const std::vector<Bounded>& families, const Podium& podium,
-              const costmodel::SearchLimits& limits, SearchResult& result) {
+              const SearchLimits& limits, SearchResult& result) {
   if (podium.ranked().empty()) return;
   const Seconds most = podium.ranked().front().time * (1 + limits.simpler_within);
   for (const Bounded& family : families)
@@ -188,7 +183,7 @@ std::optional<Ranked> simplest_even(const Scenario& s, const std::vector<Bounded
   SearchResult unused;
   // A member is never simpler than its family.
   for (std::uint64_t f = 0; f < families.size() && families[f].first <= of_best; ++f) {
-    Podium podium(1, costmodel::RankingRows::families);
+    Podium podium(1, RankingRows::families);
     podium.offer({most, Bytes(0), 0, *families[f].second});
     for (const Bounded& member :
          open_family({*families[f].second}, f * family_stride, &podium, s, evaluator, unused)) {

@@ -15,12 +15,7 @@
 
 namespace planner {
 
-using costmodel::Bytes;
-using costmodel::Evaluator;
-using costmodel::LayerMix;
-using costmodel::ParallelPlan;
-using costmodel::PlanCost;
-using costmodel::Seconds;
+using namespace costmodel;
 
 std::vector<int> balanced_layout(std::int64_t layers, int stages) {
   const std::int64_t counted = layers + 2;
@@ -108,12 +103,12 @@ class LayoutStages {
   }
 
   // Of a sender. Where boundaries differ, those of the layout are not known: none is counted.
-  static Seconds waiting(const costmodel::PipelineTimes& times) {
+  static Seconds waiting(const PipelineTimes& times) {
     return times.blocking && times.forward_transfer.empty() ? times.transfer : Seconds(0);
   }
 
   ParallelPlan plan_;
-  costmodel::Recompute recompute_;
+  Recompute recompute_;
   Bytes limit_;
   Evaluator* evaluator_;
   std::uint64_t spent_ = 0;
@@ -181,7 +176,7 @@ struct TimedCut {
 };
 
 TimedCut timed_cut(const ParallelPlan& plan, Seconds longest, Evaluator& evaluator) {
-  const costmodel::EndTerms terms = end_terms(plan, evaluator.workload());
+  const EndTerms terms = end_terms(plan, evaluator.workload());
   const PlanCost& even = evaluator.cost(plan);
   const Seconds beside = least_optimizer(even, plan, evaluator) + terms.host;
   const bool waits = even.times.blocking || !even.times.forward_transfer.empty();

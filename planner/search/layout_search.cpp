@@ -11,10 +11,7 @@
 
 namespace planner {
 
-using costmodel::Evaluator;
-using costmodel::ParallelPlan;
-using costmodel::Scenario;
-using costmodel::Seconds;
+using namespace costmodel;
 
 namespace {
 

@@ -6,14 +6,13 @@
 
 #include "costmodel/estimate/evaluator.hpp"
 #include "costmodel/estimate/iteration_end.hpp"
-#include "planner/search/mesh_bound.hpp"
+#include "costmodel/plan/stage_plan.hpp"
 #include "planner/search/mesh_improve.hpp"
+#include "planner/solvers/tolerances.hpp"
 
 namespace planner {
 
-using costmodel::ParallelPlan;
-using costmodel::Scenario;
-using costmodel::Seconds;
+using namespace costmodel;
 
 namespace {
 
@@ -126,7 +125,7 @@ bool MeshBatchSearch::settle(Branch branch) {
   const bool splits = depends_on(all);
   const Problems groups = in_pipelines(branch);
   SubmeshProblem problem = problem_of(groups, branch);
-  const costmodel::EndTerms terms = end_terms({}, evaluator_.workload());
+  const EndTerms terms = end_terms({}, evaluator_.workload());
   problem.start = (branch.bound / terms.factor() - terms.host).value * slack;
   problem.limit = (best_ / terms.factor() - terms.host).value;
   problem.tolerance = splits ? 10 * close_enough : close_enough / 2;
@@ -160,7 +159,7 @@ bool MeshBatchSearch::settle(Branch branch) {
 bool MeshBatchSearch::depends_on(const StageCounts& stages) const {
   const std::int64_t m = s_->training.global_batch / sequences_;
   const auto groups = groups_of(s_->cluster);
-  return std::any_of(groups.begin(), groups.end(), [&](const costmodel::ClusterSpec& devices) {
+  return std::any_of(groups.begin(), groups.end(), [&](const ClusterSpec& devices) {
     return waits_differ(devices, m, stages.least, stages.most);
   });
 }
@@ -170,7 +169,7 @@ MeshBatchSearch::Problems MeshBatchSearch::in_pipelines(const Branch& branch) co
   const std::vector<int>& order = orders_[branch.order];
   Problems all = problems_;
   for (std::size_t g = 0; g < all.size(); ++g) {
-    const costmodel::ClusterSpec& devices = group_of(s_->cluster, static_cast<int>(g));
+    const ClusterSpec& devices = group_of(s_->cluster, static_cast<int>(g));
     for (auto& list : all[g].options) {
       for (StageOption& option : list)
         option = in_pipeline(option, devices, all[g].micro_batches, branch.stages.most);
@@ -247,9 +246,9 @@ void MeshBatchSearch::start(const ParallelPlan& plan) {
   if (std::any_of(result_.plans.begin(), result_.plans.end(), same)) return;
   if (s_->search.max_pp > 0 && plan.pp > s_->search.max_pp) return;
   if (!is_valid(plan, s_->model, s_->cluster, s_->training)) return;
-  const costmodel::PlanCost& cost = evaluator_.cost(plan);
+  const PlanCost& cost = evaluator_.cost(plan);
   if (!fits(cost, s_->search.memory_margin)) return;
-  const costmodel::Bytes peak = cost.peak;
+  const Bytes peak = cost.peak;
   ++result_.simulated;
   const Seconds time = evaluator_.iteration_time(plan);
   if (!std::isfinite(time.value)) {
@@ -258,6 +257,51 @@ void MeshBatchSearch::start(const ParallelPlan& plan) {
   }
   best_ = min(best_, time);
   result_.plans.push_back({time, peak, 0, plan});
+}
+
+namespace {
+
+// By class: the least (weighted) device-seconds of a stage.
+std::vector<double> least_device_seconds(const SlicingProblem& group, double weight) {
+  std::vector<double> least;
+  for (const auto& list : group.options) {
+    least.push_back(infinity);
+    for (const StageOption& o : list) {
+      if (o.most_in_flight > 0)
+        least.back() = std::min(least.back(), weight * o.devices * o.seconds);
+    }
+  }
+  return least;
+}
+
+// `path[n]` is the least device-seconds of the first n layers.
+void add_group(const SlicingProblem& group, const std::vector<double>& least, int first,
+               std::vector<double>& path) {
+  for (int end = first + 1; end <= group.layers; ++end) {
+    const auto c = group.range_class[group.at(first, end)];
+    if (c < 0) continue;
+    path[at(end)] = std::min(path[at(end)], path[at(first)] + least[at(c)]);
+  }
+}
+
+}  // namespace
+
+Seconds mesh_bound(const Scenario& s, const std::vector<SlicingProblem>& groups) {
+  const SlicingProblem& any = groups.front();
+  const auto precision = s.training.precision;
+  std::vector<std::vector<double>> least;
+  double all = 0;
+  for (std::size_t g = 0; g < groups.size(); ++g) {
+    const ClusterSpec& devices = group_of(s.cluster, static_cast<int>(g));
+    const double peak = devices.device.peak_of(precision).value;
+    least.push_back(least_device_seconds(groups[g], peak));
+    all += peak * static_cast<double>(devices.devices);
+  }
+  std::vector<double> path(at(any.layers + 1), infinity);
+  path.front() = 0;
+  for (int first = 0; first < any.layers; ++first)
+    for (std::size_t g = 0; g < groups.size(); ++g) add_group(groups[g], least[g], first, path);
+  return Seconds(static_cast<double>(any.micro_batches) * path.back() / all);
 }
 
 }  // namespace planner

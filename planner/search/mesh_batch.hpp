@@ -16,6 +16,7 @@
 #include "planner/search/mesh_search.hpp"
 #include "planner/search/mesh_transfer.hpp"
 #include "planner/search/stage_options.hpp"
+#include "planner/solvers/stage_slicing.hpp"
 #include "planner/solvers/submesh_cut.hpp"
 
 namespace planner {
@@ -88,5 +89,14 @@ class MeshBatchSearch {
   std::uint64_t effort_ = 0;
   MeshBatch result_;
 };
+
+// A lower bound on the iteration of any pipeline of stages on submeshes, for one micro-batch size.
+// `groups`: one problem per group of devices, from StageOptions. Every micro-batch occupies each
+// stage's devices for the stage's time, so an iteration takes at least the minimal device-seconds
+// of stages that cover all layers, spread evenly over the devices; with several kinds of devices
+// they are weighted by peak. It knows no bubble, but costs next to nothing: best_submesh_cut begins
+// with it.
+costmodel::Seconds mesh_bound(const costmodel::Scenario& scenario,
+                              const std::vector<SlicingProblem>& groups);
 
 }  // namespace planner

@@ -9,10 +9,7 @@
 
 namespace planner {
 
-using costmodel::ParallelPlan;
-using costmodel::PlanCost;
-using costmodel::Recomputation;
-using costmodel::StagePlan;
+using namespace costmodel;
 
 bool fits(const PlanCost& cost, double margin) {
   for (std::size_t r = 0; r < cost.ranks.size(); ++r)
@@ -26,9 +23,9 @@ bool MeshImprover::consider(const ParallelPlan& plan) {
   const PlanCost& cost = evaluator_->cost(plan);
   if (!fits(cost, s_->search.memory_margin)) return false;
   if (cost.bound.iteration >= best_.time) return true;
-  const costmodel::Bytes peak = cost.peak;
+  const Bytes peak = cost.peak;
   ++simulated_;
-  const costmodel::Seconds time = evaluator_->iteration_time(plan);
+  const Seconds time = evaluator_->iteration_time(plan);
   if (time.value < best_.time.value * (1 - 1e-9)) best_ = {time, peak, best_.order, plan};
   return true;
 }
@@ -81,8 +78,8 @@ void MeshImprover::cut_otherwise(std::size_t k, const StagePlan& then) {
 
 namespace {
 
-std::int64_t node_of(const costmodel::ClusterSpec& cluster, const std::string& group) {
-  for (const costmodel::ClusterSpec& devices : cluster.groups)
+std::int64_t node_of(const ClusterSpec& cluster, const std::string& group) {
+  for (const ClusterSpec& devices : cluster.groups)
     if (devices.name == group) return devices.devices_per_node;
   return cluster.devices_per_node;
 }

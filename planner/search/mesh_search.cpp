@@ -13,12 +13,12 @@
 #include "planner/search/mesh_batch.hpp"
 #include "planner/search/mesh_improve.hpp"
 #include "planner/search/search_space.hpp"
+#include "planner/search/simplest_plan.hpp"
+#include "planner/search/simplicity.hpp"
 
 namespace planner {
 
-using costmodel::Evaluator;
-using costmodel::Scenario;
-using costmodel::Seconds;
+using namespace costmodel;
 
 namespace {
 
@@ -66,9 +66,8 @@ class MeshSearcher {
     std::vector<Batch> all;
     for (const std::int64_t sequences : batches())
       all.push_back({std::make_unique<MeshBatchSearch>(*s_, sequences, *expired_, below_), least_});
-    costmodel::share_out(all.size(), threads_, [&](std::size_t i) {
-      all[i].bound = all[i].search->begin(orders, least_);
-    });
+    share_out(all.size(), threads_,
+              [&](std::size_t i) { all[i].bound = all[i].search->begin(orders, least_); });
     std::stable_sort(all.begin(), all.end(),
                      [](const Batch& a, const Batch& b) { return a.bound < b.bound; });
     Seconds best = below_;
@@ -76,7 +75,7 @@ class MeshSearcher {
     constexpr std::size_t together = 4;
     for (std::size_t next = 0; next < all.size(); next += together) {
       std::vector<MeshBatch> found(std::min(together, all.size() - next));
-      costmodel::share_out(found.size(), threads_, [&](std::size_t i) {
+      share_out(found.size(), threads_, [&](std::size_t i) {
         found[i] = all[next + i].search->run(best);
         all[next + i].search.reset();
       });
@@ -97,7 +96,7 @@ class MeshSearcher {
   std::vector<std::int64_t> batches() {
     if (s_->plan.dp && s_->plan.micro_batch) return {*s_->plan.dp * *s_->plan.micro_batch};
     std::int64_t node = 1;
-    for (const costmodel::ClusterSpec& group : groups_of(s_->cluster))
+    for (const ClusterSpec& group : groups_of(s_->cluster))
       node = std::max(node, group.devices_per_node);
     const double widest = static_cast<double>(node) * static_cast<double>(most_context_ranks(*s_));
     const double most = widest * static_cast<double>(s_->model.layers + 2);
@@ -108,7 +107,7 @@ class MeshSearcher {
     if (all.empty()) {
       result_.reason =
           fmt::format("no micro-batch has sequences enough for stages that use up {} devices",
-                      costmodel::format_integer(s_->cluster.devices));
+                      format_integer(s_->cluster.devices));
     }
     return all;
   }
@@ -137,7 +136,7 @@ class MeshSearcher {
     constexpr std::size_t most_improved = 12;
     const auto improved = out_of_time() ? 0 : std::min(most_improved, started_.size());
     std::vector<std::uint64_t> simulated(improved, 0);
-    costmodel::share_out(improved, threads_, [&](std::size_t i) {
+    share_out(improved, threads_, [&](std::size_t i) {
       Evaluator evaluator(s_->model, s_->cluster, s_->training);
       MeshImprover improver(*s_, evaluator, *expired_);
       started_[i] = improver.improved(started_[i]);
@@ -154,9 +153,32 @@ class MeshSearcher {
     }
     std::stable_sort(found.begin(), found.end(), better);
     Evaluator evaluator(s_->model, s_->cluster, s_->training);
-    for (std::size_t i = 0; i < found.size() && i < static_cast<std::size_t>(s_->search.top); ++i)
-      result_.plans.push_back(evaluator.estimate(found[i].plan));
+    for (const Ranked& plan : rows_of(found))
+      result_.plans.push_back(evaluator.estimate(plan.plan));
+    if (!found.empty()) result_.simplest = simplest_of(found);
     conclude();
+  }
+
+  // The best of each family, in the order of `found`.
+  std::vector<Ranked> rows_of(const std::vector<Ranked>& found) const {
+    std::vector<Ranked> rows;
+    for (const Ranked& plan : found) {
+      if (rows.size() == static_cast<std::size_t>(s_->search.top)) break;
+      const bool known =
+          s_->search.rows == RankingRows::families &&
+          std::ranges::any_of(rows, [&](const Ranked& r) { return one_family(r.plan, plan.plan); });
+      if (!known) rows.push_back(plan);
+    }
+    return rows;
+  }
+
+  // Of as simple ones the fastest.
+  ParallelPlan simplest_of(const std::vector<Ranked>& found) const {
+    const Seconds most = most_time(found.front().time, *s_);
+    const Ranked* best = &found.front();
+    for (const Ranked& plan : found)
+      if (plan.time <= most && simplicity(plan.plan) < simplicity(best->plan)) best = &plan;
+    return best->plan;
   }
 
   void conclude() {
@@ -166,7 +188,7 @@ class MeshSearcher {
     } else if (result_.expired) {
       result_.reason = "time ran out before a plan was found";
     } else if (below_.value < infinity) {
-      result_.reason = "none found takes less than " + costmodel::format_seconds(below_);
+      result_.reason = "none found takes less than " + format_seconds(below_);
     } else if (result_.reason.empty()) {
       result_.reason = "no plan obeys the rules for these devices, this batch and the fixed keys";
     }
@@ -189,7 +211,7 @@ struct Refusal {
 // The keys that this search cannot keep fixed.
 std::optional<Refusal> refusal(const Scenario& s) {
   const auto& listed = s.search.schedules;
-  const auto plain = costmodel::usual_schedule(1);
+  const auto plain = usual_schedule(1);
   const bool offered =
       listed.empty() || std::find(listed.begin(), listed.end(), plain) != listed.end();
   if (!s.plan.lists().empty()) return Refusal{s.plan.lists(), "are fixed, and plan searches them"};
@@ -200,7 +222,7 @@ std::optional<Refusal> refusal(const Scenario& s) {
     return Refusal{s.plan.dp ? "dp" : "micro_batch",
                    "alone does not say how large a micro-batch is"};
   }
-  if (s.plan.rank_order != costmodel::default_rank_order)
+  if (s.plan.rank_order != default_rank_order)
     return Refusal{"rank_order", "is the default where stages differ"};
   if (!offered) return Refusal{"search", "leaves out 1f1b, the schedule where stages differ"};
   if (s.plan.vpp.value_or(1) != 1) return Refusal{"vpp", "is 1 where stages differ"};
@@ -219,9 +241,8 @@ bool can_search_meshes(const Scenario& scenario) { return !refusal(scenario); }
 MeshSearch search_meshes(const Scenario& scenario, int threads,
                          const std::function<bool()>& expired, Seconds below) {
   if (const auto fault = refusal(scenario)) {
-    throw costmodel::ConfigError(scenario.plan.mark_of(fault->key),
-                                 std::string(fault->key) + " " + fault->why,
-                                 "leave it out, or ask `shardplan evaluate`");
+    throw ConfigError(scenario.plan.mark_of(fault->key), std::string(fault->key) + " " + fault->why,
+                      "leave it out, or ask `shardplan evaluate`");
   }
   MeshSearch found = MeshSearcher(scenario, threads, expired, below).run();
   if (scenario.cluster.groups.size() > 1) found.replicas = search_replicas(scenario, expired);

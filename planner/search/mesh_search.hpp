@@ -36,7 +36,7 @@ struct LeastBound {
 };
 
 struct MeshSearch {
-  std::vector<costmodel::Estimate> plans;  // best first; empty when there is none
+  std::vector<costmodel::Estimate> plans;  // of each row, best first; empty when there is none
   std::string reason;                      // why there is none
   costmodel::Seconds lower_bound;          // of all plans in this search's space
   LeastBound held_by;                      // the pipelines whose bound that is
@@ -50,6 +50,9 @@ struct MeshSearch {
   bool expired = false;
   std::string interrupted;                // by which signal, told by the command
   std::optional<ReplicaSearch> replicas;  // with several groups only
+  // The simplest of all plans found that are within search.simpler_within of the first.
+  std::optional<costmodel::ParallelPlan> simplest = {};
+  std::optional<costmodel::Estimate> fastest = {};  // where run_strategies() chose a simpler one
 };
 
 // Whether this search can respect every key that the scenario fixes.

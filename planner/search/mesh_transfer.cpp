@@ -9,15 +9,12 @@
 
 namespace planner {
 
-using costmodel::Bytes;
-using costmodel::ClusterSpec;
-using costmodel::Scenario;
-using costmodel::Seconds;
+using namespace costmodel;
 
 // What passes depends on the layer that the later stage begins with.
 MeshTransfer::MeshTransfer(const Scenario& scenario, std::int64_t sequences) : s_(&scenario) {
-  const costmodel::Workload on{scenario.model, scenario.cluster, scenario.training};
-  costmodel::ParallelPlan plan;
+  const Workload on{scenario.model, scenario.cluster, scenario.training};
+  ParallelPlan plan;
   plan.micro_batch = sequences;
   const auto layers = static_cast<int>(scenario.model.layers);
   passing_.emplace_back();
@@ -43,7 +40,7 @@ Seconds MeshTransfer::least(int group, int devices, bool join, int layer) const 
 
 // The stage with the smaller tensor groups determines the size of the message.
 Seconds MeshTransfer::least_table(int group, int tp, bool join) const {
-  const costmodel::TrainingSpec& training = s_->training;
+  const TrainingSpec& training = s_->training;
   const bool summed = training.stack.collectives.embedding_all_reduce &&
                       (s_->model.tie_embeddings || s_->model.mtp_layers > 0);
   if (!summed) return Seconds(0);
@@ -54,8 +51,8 @@ Seconds MeshTransfer::least_table(int group, int tp, bool join) const {
   Seconds least(infinity);
   for (std::size_t tier = join ? 1 : 0; tier < tiers.size(); ++tier) {
     network.tiers = {tiers[tier]};
-    least = min(least, collective_time(costmodel::CollectiveKind::all_reduce, table,
-                                       layout_of(2, 1, network), network));
+    least = min(least, collective_time(CollectiveKind::all_reduce, table, layout_of(2, 1, network),
+                                       network));
   }
   return least;
 }

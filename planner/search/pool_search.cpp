@@ -8,12 +8,7 @@
 
 namespace planner {
 
-using costmodel::PooledRates;
-using costmodel::PromptPool;
-using costmodel::ServingScenario;
-using costmodel::ServingSizes;
-using costmodel::TokenPool;
-using costmodel::WeightFormat;
+using namespace costmodel;
 
 namespace {
 
@@ -80,7 +75,7 @@ class Kept {
     const auto choice = [&] {
       return ServingChoice{batch.pool.sizes, format, batch.max_num_seqs,
                            s_.serving.limits.max_num_batched_tokens,
-                           costmodel::Disaggregation{prompts.sizes, batch.pool.sizes}};
+                           Disaggregation{prompts.sizes, batch.pool.sizes}};
     };
     for (std::size_t i = 0; i < asked.size(); ++i) {
       if (asked[i] >= least_[i]) continue;
@@ -105,15 +100,15 @@ class Kept {
 
  private:
   bool keeps(const std::array<double, 4>& asked) const {
-    const costmodel::LatencyBound& b = s_.serving.bound;
-    const auto within = [](double mean, costmodel::Seconds most) {
+    const LatencyBound& b = s_.serving.bound;
+    const auto within = [](double mean, Seconds most) {
       return most.value <= 0 || mean <= most.value;
     };
     return within(asked[0], b.ttft) && within(asked[1], b.tpot) && within(asked[2], b.e2e);
   }
 
   bool reaches(double output, std::int64_t devices) const {
-    const costmodel::ServingGoal& goal = s_.serving.goal;
+    const ServingGoal& goal = s_.serving.goal;
     if (output < goal.output_per_s) return false;
     if (goal.usd_per_million <= 0) return true;
     const double usd = s_.cluster.operation.usd_per_device_hour * static_cast<double>(devices);

@@ -5,7 +5,7 @@
 #include <optional>
 #include <vector>
 
-#include "planner/search/priced_steps.hpp"
+#include "planner/search/serving_search.hpp"
 #include "planner/search/serving_space.hpp"
 
 namespace planner {

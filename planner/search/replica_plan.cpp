@@ -8,11 +8,7 @@
 
 namespace planner {
 
-using costmodel::Estimate;
-using costmodel::ParallelPlan;
-using costmodel::ReplicaShare;
-using costmodel::Scenario;
-using costmodel::Seconds;
+using namespace costmodel;
 
 ParallelPlan replica_plan(const ReplicaSearch& found, const Scenario& s) {
   ParallelPlan plan = found.shares.front().plan;
@@ -29,7 +25,7 @@ ParallelPlan replica_plan(const ReplicaSearch& found, const Scenario& s) {
 
 void rank_replicas(MeshSearch& found, const Scenario& s) {
   if (!found.replicas || found.replicas->shares.empty()) return;
-  costmodel::Evaluator evaluator(s.model, s.cluster, s.training);
+  Evaluator evaluator(s.model, s.cluster, s.training);
   Estimate estimate = evaluator.estimate(replica_plan(*found.replicas, s));
   const auto slower = [&](const Estimate& e) { return e.iteration > estimate.iteration; };
   // What is proved of pipelines is not of replicas; of these the best is.
@@ -42,10 +38,11 @@ void rank_replicas(MeshSearch& found, const Scenario& s) {
   found.plans.insert(at, std::move(estimate));
 }
 
-costmodel::Seconds best_pipeline(const MeshSearch& found) {
+Seconds best_pipeline(const MeshSearch& found) {
+  Seconds best;
   for (const Estimate& e : found.plans)
-    if (e.plan.pipelines() == 1) return e.iteration;
-  return {};
+    if (e.plan.pipelines() == 1 && (best.value == 0 || e.iteration < best)) best = e.iteration;
+  return best;
 }
 
 }  // namespace planner

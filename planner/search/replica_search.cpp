@@ -20,12 +20,7 @@
 
 namespace planner {
 
-using costmodel::ParallelPlan;
-using costmodel::PlanCost;
-using costmodel::ReplicaEnd;
-using costmodel::ReplicaShare;
-using costmodel::Scenario;
-using costmodel::Seconds;
+using namespace costmodel;
 
 namespace {
 
@@ -93,7 +88,7 @@ class ReplicaSearcher {
       lines_.push_back(lines_of(g));
       if (lines_[g].empty() && !result_.expired) {
         result_.reason = fmt::format("no replica of the model fits on the devices of group {}",
-                                     costmodel::quote(s_->cluster.groups[g].name));
+                                     quote(s_->cluster.groups[g].name));
         return std::move(result_);
       }
     }
@@ -137,7 +132,7 @@ class ReplicaSearcher {
 
   // All plans on a group's devices, except for their micro-batch.
   std::vector<ParallelPlan> plans_of(std::size_t g) const {
-    const costmodel::ClusterSpec& group = s_->cluster.groups[g];
+    const ClusterSpec& group = s_->cluster.groups[g];
     std::vector<ParallelPlan> plans;
     ParallelPlan plan;
     plan.cp = s_->plan.cp.value_or(1);
@@ -337,8 +332,8 @@ class ReplicaSearcher {
                                     [&](const Choice& c) { return no_worse(c.end, least); });
     if (beaten) return;
     ++result_.simulated;
-    work_ += std::min(costmodel::most_simulated_actions,
-                      std::int64_t{2} * share.plan.pp * share.micro_batches);
+    work_ +=
+        std::min(most_simulated_actions, std::int64_t{2} * share.plan.pp * share.micro_batches);
     keep(front, {evaluator_.end(g, share), {pick}});
   }
 
@@ -389,7 +384,7 @@ class ReplicaSearcher {
 
   const Scenario* s_;
   const std::function<bool()>* expired_;
-  costmodel::ReplicaEvaluator evaluator_;
+  ReplicaEvaluator evaluator_;
   std::vector<std::vector<Line>> lines_;  // by group
   std::int64_t work_ = 0;
   ReplicaSearch result_;
@@ -425,15 +420,15 @@ std::vector<std::string> replica_sentences(const ReplicaSearch& found, const Sce
     const ReplicaShare& share = found.shares[g];
     lines.push_back(fmt::format(
         "Group '{}' takes {} of {} sequences: {} · m {}; its gradients are summed after {}.",
-        s.cluster.groups[g].name, costmodel::format_integer(share.sequences()),
-        costmodel::format_integer(s.training.global_batch), to_string(share.plan),
-        share.micro_batches, format_seconds(found.ends[g].meeting)));
+        s.cluster.groups[g].name, format_integer(share.sequences()),
+        format_integer(s.training.global_batch), to_string(share.plan), share.micro_batches,
+        format_seconds(found.ends[g].meeting)));
   }
   lines.push_back(fmt::format(
       "{} shares of a group priced, {} simulated; of such plans (one pipeline size a group, 1f1b) "
       "the best, proved.",
-      costmodel::format_integer(static_cast<long long>(found.evaluated)),
-      costmodel::format_integer(static_cast<long long>(found.simulated))));
+      format_integer(static_cast<long long>(found.evaluated)),
+      format_integer(static_cast<long long>(found.simulated))));
   return lines;
 }
 

@@ -8,14 +8,7 @@
 
 namespace planner {
 
-using costmodel::ContextExchange;
-using costmodel::ExpertRecipe;
-using costmodel::OuterSharding;
-using costmodel::ParallelPlan;
-using costmodel::Recomputation;
-using costmodel::Recompute;
-using costmodel::Scenario;
-using costmodel::ScheduleKind;
+using namespace costmodel;
 
 std::vector<std::int64_t> divisors(std::int64_t n) {
   std::vector<std::int64_t> low, high;
@@ -53,12 +46,12 @@ bool allowed(const Scenario& s, ScheduleKind kind) {
 std::vector<ScheduleKind> schedules(const Scenario& s, int pp, int vpp) {
   if (s.plan.schedule) return {*s.plan.schedule};
   std::vector<ScheduleKind> kinds;
-  for (std::size_t i = 0; i < costmodel::schedule_names().size(); ++i) {
+  for (std::size_t i = 0; i < schedule_names().size(); ++i) {
     const auto kind = static_cast<ScheduleKind>(i);
     if (splits_backward(kind) && pp == 1) continue;  // no bubble to fill
     if (row_of(kind).waits && takes_chunks(kind, vpp) && allowed(s, kind)) kinds.push_back(kind);
   }
-  const auto usual = std::find(kinds.begin(), kinds.end(), costmodel::usual_schedule(vpp));
+  const auto usual = std::find(kinds.begin(), kinds.end(), usual_schedule(vpp));
   if (usual != kinds.end()) std::rotate(kinds.begin(), usual, usual + 1);
   return kinds;
 }
@@ -88,7 +81,7 @@ std::int64_t most_context_ranks(const Scenario& s) {
   if (s.plan.cp) return *s.plan.cp;
   const bool offered = s.training.stack.offers.context_parallel && s.model.state_size == 0 &&
                        s.model.linear_num_value_heads == 0 && !s.model.encoder_decoder() &&
-                       s.training.stack.kernels.attention != costmodel::AttentionKernel::unfused;
+                       s.training.stack.kernels.attention != AttentionKernel::unfused;
   if (!offered) return 1;
   return s.search.max_cp > 0
              ? s.search.max_cp
@@ -121,11 +114,10 @@ std::vector<ExpertRecipe> recipes_offered(const Scenario& s, int ep, int pp, int
   const ExpertRecipe written = expert_recipe(s);
   if (s.model.experts == 0) return {{}};
   if (ep == 1) return {written};
-  const costmodel::StackSpec& stack = s.training.stack;
+  const StackSpec& stack = s.training.stack;
   ExpertRecipe recipe = written;
   // One copy a rank is never slower than one a chosen expert.
-  if (!s.plan.dispatcher && stack.offers.flex_dispatcher)
-    recipe.dispatcher = costmodel::Dispatcher::hybridep;
+  if (!s.plan.dispatcher && stack.offers.flex_dispatcher) recipe.dispatcher = Dispatcher::hybridep;
   if (!s.plan.dispatcher_multiprocessors && sends_once_a_rank(recipe.dispatcher))
     recipe.multiprocessors = std::max(recipe.multiprocessors, usual_multiprocessors);
   std::vector<ExpertRecipe> recipes{recipe};
@@ -173,7 +165,7 @@ constexpr int most_recompute_counts = 64;
 
 // The modules whose outputs are large for what they cost again: the activation of experts and the
 // norms, and the up-projections of latent attention.
-std::vector<unsigned> module_choices(const costmodel::ModelSpec& model) {
+std::vector<unsigned> module_choices(const ModelSpec& model) {
   using costmodel::bit_of, costmodel::RecomputeModule;
   const unsigned cheap = bit_of(RecomputeModule::moe_act) | bit_of(RecomputeModule::layernorm);
   const unsigned latent = bit_of(RecomputeModule::mla_up_proj);
@@ -228,9 +220,8 @@ std::vector<int> rest_layout(const Scenario& s, std::int64_t pp, std::int64_t vp
   ParallelPlan sizes;
   sizes.pp = static_cast<int>(pp);
   sizes.vpp = static_cast<int>(vpp);
-  if (uneven_split(sizes, s.model) != costmodel::UnevenSplit::balanced) return {};
-  return costmodel::leaves_rest(layers, stages) ? costmodel::rest_on_last(layers, stages)
-                                                : std::vector<int>();
+  if (uneven_split(sizes, s.model) != UnevenSplit::balanced) return {};
+  return leaves_rest(layers, stages) ? rest_on_last(layers, stages) : std::vector<int>();
 }
 
 // Virtual stages per device: every v that divides the layers per pipeline rank.
@@ -339,7 +330,7 @@ SearchSpace enumerate(const Scenario& s, Stages stages) {
         plan.choices = order_choices(s.plan);
         const bool by_cost = s.training.stack.defaults.layout_by_cost && pp > 1;
         if (by_cost && s.plan.stage_layers.empty())
-          plan.stage_layers = costmodel::layers_by_cost(s.model, plan.pp);
+          plan.stage_layers = layers_by_cost(s.model, plan.pp);
         if (stages == Stages::uneven) plan.stage_layers = balanced_layout(s.model.layers, plan.pp);
         plan.rank_order = s.plan.rank_order;
         plan.zero_plus_plus = s.plan.zero_plus_plus;
@@ -360,12 +351,12 @@ SearchSpace enumerate(const Scenario& s) { return enumerate(s, Stages::as_writte
 
 SearchSpace enumerate_uneven(const Scenario& s) {
   const auto& schedule = s.plan.schedule;
-  const bool pipelined = !schedule || *schedule == costmodel::usual_schedule(1) ||
-                         *schedule == costmodel::usual_schedule(2);
+  const bool pipelined =
+      !schedule || *schedule == usual_schedule(1) || *schedule == usual_schedule(2);
   if (!s.plan.stage_layers.empty() || !pipelined) return {};
   Scenario one_chunk = s;
   one_chunk.plan.vpp = 1;
-  one_chunk.plan.schedule = costmodel::usual_schedule(1);
+  one_chunk.plan.schedule = usual_schedule(1);
   return enumerate(one_chunk, Stages::uneven);
 }
 
@@ -404,24 +395,22 @@ bool leads(const ParallelPlan& member, const Scenario& s) {
          !s.training.stack.memory.activation_offload;
 }
 
-costmodel::Seconds bound_with_more(const costmodel::PlanCost& cost, const ParallelPlan& member,
-                                   const Scenario& s) {
-  const costmodel::Seconds hidden =
-      member.vpp > 1 ? cost.ranks.front().after.gradient_exposed : costmodel::Seconds(0);
+Seconds bound_with_more(const PlanCost& cost, const ParallelPlan& member, const Scenario& s) {
+  const Seconds hidden = member.vpp > 1 ? cost.ranks.front().after.gradient_exposed : Seconds(0);
   return cost.bound.iteration - hidden * iteration_factor(s.cluster);
 }
 
 namespace {
 
 // Whether kinds of layers take turns.
-bool in_turns(const costmodel::ModelSpec& model) {
+bool in_turns(const ModelSpec& model) {
   return !model.layer_pattern.empty() || !model.attention_pattern.empty() ||
          (model.experts > 0 && model.moe_every > 1);
 }
 
 }  // namespace
 
-bool brackets_partial(const std::vector<ParallelPlan>& members, const costmodel::ModelSpec& model) {
+bool brackets_partial(const std::vector<ParallelPlan>& members, const ModelSpec& model) {
   const auto offers = [&members](Recomputation kind) {
     return std::any_of(members.begin(), members.end(), [kind](const ParallelPlan& plan) {
       return plan.recompute == Recompute{kind, 0} && !splits_backward(plan.schedule);
@@ -430,8 +419,7 @@ bool brackets_partial(const std::vector<ParallelPlan>& members, const costmodel:
   return !in_turns(model) && offers(Recomputation::none) && offers(Recomputation::full);
 }
 
-bool brackets_partial(const MemberChoices& choices, const Family& family,
-                      const costmodel::ModelSpec& model) {
+bool brackets_partial(const MemberChoices& choices, const Family& family, const ModelSpec& model) {
   const auto offers = [&choices](Recomputation kind) {
     return std::find(choices.recompute.begin(), choices.recompute.end(), Recompute{kind, 0}) !=
            choices.recompute.end();

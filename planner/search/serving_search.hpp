@@ -1,10 +1,14 @@
-// The search for how to serve.
+// The search for how to serve, and what a scenario asks of a plan.
 #pragma once
 
+#include <map>
 #include <optional>
+#include <string>
+#include <tuple>
 #include <vector>
 
 #include "costmodel/serving/serving_estimate.hpp"
+#include "costmodel/serving/step_time.hpp"
 #include "planner/search/serving_space.hpp"
 
 namespace planner {
@@ -43,5 +47,48 @@ inline constexpr int usually_ranked = 5;
 // answer where it is better by more than a hundredth, for it needs two launches and a network.
 // Throws ConfigError for a bound that no hardware keeps.
 ServingSearch search_serving(const costmodel::ServingScenario& scenario, int top);
+
+// Step times of the sizes and formats that a search meets, each made once: limits of the batch and,
+// but where experts are spread over them, the number of replicas do not enter them.
+class PricedSteps {
+ public:
+  // The scenario must outlive this.
+  explicit PricedSteps(const costmodel::ServingScenario& scenario) : scenario_(scenario) {}
+
+  const costmodel::StepTimes& of(const costmodel::ServingSizes& sizes,
+                                 costmodel::WeightFormat format);
+
+ private:
+  struct Entry {
+    costmodel::ServingSpec serving;
+    costmodel::StepTimes times;
+    Entry(const costmodel::ServingScenario& s, const costmodel::ServingSizes& sizes,
+          costmodel::WeightFormat format);
+    Entry(const Entry&) = delete;
+    Entry& operator=(const Entry&) = delete;
+  };
+  const costmodel::ServingScenario& scenario_;
+  std::map<std::tuple<int, int, int, int, costmodel::WeightFormat>, Entry> entries_;
+};
+
+// What a scenario asks of a plan, and whether what is reported keeps it.
+struct AskedBound {
+  std::string_view name, key;  // "first token", "latency_bound.ttft_s" of `serving`
+  double limit = 0, reported = 0;
+  bool kept = false;
+  double excess = 0;  // how many times too much, or too little: kept up to 1
+};
+
+// The bounds that the scenario has, in the order of their keys. An open load above the capacity
+// keeps none on latencies, which grow without end.
+std::vector<AskedBound> asked_bounds(const costmodel::ServingScenario& scenario,
+                                     const costmodel::ServingEstimate& estimate);
+
+// "first token 2 s at most: missed (2.35 s)".
+std::string to_string(const AskedBound& bound);
+
+// The most of any bound and of the arrivals over the capacity: up to 1 all is kept.
+double worst_excess(const costmodel::ServingScenario& scenario,
+                    const costmodel::ServingEstimate& estimate);
 
 }  // namespace planner

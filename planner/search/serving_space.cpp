@@ -8,9 +8,7 @@
 
 namespace planner {
 
-using costmodel::ServingScenario;
-using costmodel::ServingSizes;
-using costmodel::WeightFormat;
+using namespace costmodel;
 
 namespace {
 
@@ -111,8 +109,8 @@ std::vector<WeightFormat> formats_of(const ServingScenario& s) {
   if (!s.serving.weights_open) return {s.serving.weights};
   std::vector<WeightFormat> all{WeightFormat::bf16, WeightFormat::int8, WeightFormat::int4};
   const auto& device = s.cluster.device;
-  if (device.peak_of(costmodel::Precision::fp8).value > 0) all.push_back(WeightFormat::fp8);
-  if (device.peak_of(costmodel::Precision::nvfp4).value > 0) all.push_back(WeightFormat::nvfp4);
+  if (device.peak_of(Precision::fp8).value > 0) all.push_back(WeightFormat::fp8);
+  if (device.peak_of(Precision::nvfp4).value > 0) all.push_back(WeightFormat::nvfp4);
   return all;
 }
 
@@ -136,7 +134,7 @@ std::vector<ServingChoice> serving_space(const ServingScenario& s) {
   return all;
 }
 
-ServingMerit merit_of(const costmodel::ServingGoal& goal, double output_per_s, std::int64_t devices,
+ServingMerit merit_of(const ServingGoal& goal, double output_per_s, std::int64_t devices,
                       double tpot) {
   const auto n = static_cast<double>(devices);
   if (goal.output_per_s > 0) return {-n, output_per_s, -tpot};

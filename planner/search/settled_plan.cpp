@@ -4,12 +4,12 @@
 #include <fmt/ranges.h>
 
 #include "costmodel/base/error.hpp"
+#include "planner/search/serving_search.hpp"
 #include "planner/search/strategy.hpp"
 
 namespace planner {
 
-using costmodel::ParallelPlan;
-using costmodel::Scenario;
+using namespace costmodel;
 
 namespace {
 
@@ -29,7 +29,7 @@ Reach reach_of(const Scenario& open) {
   return usual == Reach::meshes || open.plan.is_auto("stage_layers") ? usual : Reach::even;
 }
 
-std::string nothing_fits_note(const Scenario& open, costmodel::Bytes least) {
+std::string nothing_fits_note(const Scenario& open, Bytes least) {
   const std::string keys = fmt::format("{}", fmt::join(open.plan.automatic, ", "));
   if (least > open.cluster.device.memory) {
     return fmt::format("plan: no choice of {} fits in memory; this is the one that needs least",
@@ -51,7 +51,7 @@ std::optional<SettledPlan> settled_plan(const Scenario& scenario, int threads) {
     return SettledPlan{plan, false, layout_notes(scenario, plan)};
   }
   if (!stages_alike(open) && !can_search_meshes(open)) {
-    throw costmodel::ConfigError(
+    throw ConfigError(
         scenario.plan.mark_of(open.plan.automatic.front()),
         fmt::format("{}: on several kinds of devices auto is searched for the whole plan only",
                     open.plan.automatic.front()),
@@ -81,6 +81,14 @@ std::optional<SettledPlan> settled_run(Scenario scenario) {
   // Who published it took what was fastest.
   scenario.search.simpler_within = 0;
   return settled_plan(scenario);
+}
+
+std::optional<ServingScenario> settled_serving(const ServingScenario& s) {
+  const bool open = !s.plan.tp && !s.plan.pp && !s.plan.ep && !s.plan.disaggregation;
+  if (!open && !s.serving.weights_open) return s;
+  const ServingSearch found = search_serving(s, usually_ranked);
+  if (found.best.empty()) return std::nullopt;
+  return with_choice(s, found.best.front().choice);
 }
 
 }  // namespace planner

@@ -8,6 +8,7 @@
 
 #include "costmodel/plan/parallel_plan.hpp"
 #include "costmodel/scenario/scenario.hpp"
+#include "costmodel/serving/serving_spec.hpp"
 
 namespace planner {
 
@@ -27,5 +28,12 @@ inline constexpr const char* no_valid_choice = "no choice of the keys written au
 
 // The same of a run that has run, which had all of the memory: the fastest plan.
 std::optional<SettledPlan> settled_run(costmodel::Scenario scenario);
+
+// The same of serving: sizes, pools of devices and the weights' format as the scenario has them;
+// where it leaves all sizes or the format open, the best plan's. Empty when none fits and keeps
+// what is asked.
+std::optional<costmodel::ServingScenario> settled_serving(
+    const costmodel::ServingScenario& scenario);
+inline constexpr const char* no_serving_plan = "no plan fits and keeps what is asked";
 
 }  // namespace planner

@@ -6,8 +6,7 @@
 
 namespace planner {
 
-using costmodel::ParallelPlan;
-using costmodel::Scenario;
+using namespace costmodel;
 
 namespace {
 
@@ -17,7 +16,7 @@ bool leaves_open(const std::optional<T>& fixed, const U& value) {
 }
 
 // Whether the plan keeps what the scenario fixes of what a sharding decides.
-bool keeps_request(const ParallelPlan& p, const costmodel::PlanRequest& r) {
+bool keeps_request(const ParallelPlan& p, const PlanRequest& r) {
   return leaves_open(r.tp, p.tp) && leaves_open(r.dp, p.dp) && leaves_open(r.cp, p.cp) &&
          leaves_open(r.ep, p.ep) && leaves_open(r.etp, p.etp) && leaves_open(r.zero, p.zero) &&
          leaves_open(r.micro_batch, p.micro_batch) &&
@@ -32,9 +31,9 @@ std::string why_not(const ParallelPlan& plan, const Scenario& s) {
 
 }  // namespace
 
-ShardedStage shard_plan(const Scenario& scenario, const costmodel::Estimate& plan,
-                        costmodel::Evaluator& evaluator, const std::function<bool()>& expired) {
-  const costmodel::Bytes limit = memory_limit(scenario);
+ShardedStage shard_plan(const Scenario& scenario, const Estimate& plan, Evaluator& evaluator,
+                        const std::function<bool()>& expired) {
+  const Bytes limit = memory_limit(scenario);
   ShardedStage s{shard_stage(critical_stage(plan, limit, evaluator), plan.plan, evaluator, expired),
                  {},
                  {},

@@ -11,12 +11,7 @@
 
 namespace planner {
 
-using costmodel::Bytes;
-using costmodel::Estimate;
-using costmodel::Evaluator;
-using costmodel::ParallelPlan;
-using costmodel::Scenario;
-using costmodel::Seconds;
+using namespace costmodel;
 
 Seconds most_time(Seconds fastest, const Scenario& scenario) {
   return fastest * (1 + scenario.search.simpler_within);
@@ -40,11 +35,11 @@ std::optional<ParallelPlan> fewer_virtual_stages(const Scenario& scenario, const
                                                  Seconds most,
                                                  const std::function<bool()>& stopped) {
   if (!simplicity(plan).uneven_layers || !plan.even() || scenario.plan.vpp ||
-      plan.schedule != costmodel::usual_schedule(plan.vpp))
+      plan.schedule != usual_schedule(plan.vpp))
     return {};
   ParallelPlan family = plan;
   family.vpp = 1;
-  family.schedule = costmodel::usual_schedule(1);
+  family.schedule = usual_schedule(1);
   family.recompute = {};
   family.zero = 0;
   family.stage_layers.clear();
@@ -66,13 +61,14 @@ std::optional<ParallelPlan> fewer_virtual_stages(const Scenario& scenario, const
 
 std::vector<Estimate> chosen_first(std::vector<Estimate> ranked, const Estimate& chosen,
                                    const Scenario& s) {
+  const std::size_t most = std::max(ranked.size(), static_cast<std::size_t>(s.search.top));
   std::erase_if(ranked, [&](const Estimate& e) {
-    if (s.search.rows == costmodel::RankingRows::plans) return e.plan == chosen.plan;
-    return e.plan.even() == chosen.plan.even() && one_family(e.plan, chosen.plan);
+    if (s.search.rows == RankingRows::plans) return e.plan == chosen.plan;
+    return e.plan.even() == chosen.plan.even() && e.plan.pipelines() == chosen.plan.pipelines() &&
+           one_family(e.plan, chosen.plan);
   });
   ranked.insert(ranked.begin(), chosen);
-  const auto top = static_cast<std::size_t>(s.search.top);
-  if (ranked.size() > top) ranked.erase(ranked.begin() + s.search.top, ranked.end());
+  if (ranked.size() > most) ranked.pop_back();
   return ranked;
 }
 

@@ -29,7 +29,8 @@ std::optional<costmodel::ParallelPlan> fewer_virtual_stages(
     const costmodel::Scenario& scenario, const costmodel::ParallelPlan& plan,
     costmodel::Seconds most, const std::function<bool()>& stopped = {});
 
-// `ranked` with `chosen` first, in the place of its family; at most search.top rows.
+// `ranked` with `chosen` first, in the place of its family; no more rows than before, or than
+// search.top.
 std::vector<costmodel::Estimate> chosen_first(std::vector<costmodel::Estimate> ranked,
                                               const costmodel::Estimate& chosen,
                                               const costmodel::Scenario& scenario);

@@ -5,8 +5,7 @@
 
 namespace planner {
 
-using costmodel::ParallelPlan;
-using costmodel::StagePlan;
+using namespace costmodel;
 
 namespace {
 
@@ -31,8 +30,7 @@ int dimensions_of(const ParallelPlan& plan) {
 bool has_uneven_layers(const ParallelPlan& plan) {
   const auto& layers = plan.stage_layers;
   const auto sum = std::accumulate(layers.begin(), layers.end(), std::int64_t{0});
-  return !layers.empty() &&
-         layers != costmodel::rest_on_last(sum, static_cast<std::int64_t>(layers.size()));
+  return !layers.empty() && layers != rest_on_last(sum, static_cast<std::int64_t>(layers.size()));
 }
 
 }  // namespace

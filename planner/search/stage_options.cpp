@@ -13,15 +13,7 @@
 
 namespace planner {
 
-using costmodel::Bytes;
-using costmodel::LayerMix;
-using costmodel::ParallelPlan;
-using costmodel::PlanCost;
-using costmodel::Recomputation;
-using costmodel::Recompute;
-using costmodel::Scenario;
-using costmodel::Seconds;
-using costmodel::StagePlan;
+using namespace costmodel;
 
 std::vector<Recompute> recompute_offered(const Scenario& s) {
   if (s.plan.recompute) return {*s.plan.recompute};
@@ -99,7 +91,7 @@ void StageOptions::find_ways() {
   const auto per_node = static_cast<int>(devices.devices_per_node);
   const int most = s_->search.max_tp > 0 ? s_->search.max_tp : per_node;
   for (const int n : submeshes(static_cast<int>(devices.devices), per_node)) {
-    const costmodel::ClusterSpec submesh = resized(devices, n);
+    const ClusterSpec submesh = resized(devices, n);
     for (int tp = 1; tp <= std::min({n, per_node, most}); ++tp) {
       if (n % tp != 0 || (s_->plan.tp && *s_->plan.tp != tp)) continue;
       for (const StagePlan& sizes : sizes_offered(*s_, n, tp, terms_.sequences))
@@ -108,7 +100,7 @@ void StageOptions::find_ways() {
   }
 }
 
-void StageOptions::add_ways(StagePlan stage, const costmodel::ClusterSpec& submesh) {
+void StageOptions::add_ways(StagePlan stage, const ClusterSpec& submesh) {
   stage.group = group_name(s_->cluster, group_);
   ParallelPlan plan;
   plan.dp = stage.dp;
@@ -164,7 +156,7 @@ int StageOptions::most_in_flight(const Priced& priced, bool alone) const {
 
 StageOptions::Priced StageOptions::option(const Way& way, const PlanCost& cost,
                                           std::size_t rank) const {
-  const costmodel::RankRow& row = cost.ranks[rank];
+  const RankRow& row = cost.ranks[rank];
   Priced priced;
   priced.left = limit_ - row.memory.total();
   priced.each = row.memory.each;
@@ -177,7 +169,7 @@ StageOptions::Priced StageOptions::option(const Way& way, const PlanCost& cost,
   option.backward = cost.times.backward[rank].value;
   option.stages = static_cast<int>(cost.ranks.size());
   if (option.stages > 1) {  // a whole pipeline is in no longer one
-    const costmodel::StageRow& stage = cost.stages[rank];
+    const StageRow& stage = cost.stages[rank];
     option.computed_forward = stage.forward.compute.value;
     option.computed_backward = (stage.backward.compute + stage.recompute.compute).value;
   }

@@ -1,7 +1,9 @@
 #include "planner/search/strategy.hpp"
 
+#include <algorithm>
 #include <utility>
 
+#include "costmodel/base/parallel_for.hpp"
 #include "costmodel/estimate/evaluator.hpp"
 #include "planner/search/best_plans.hpp"
 #include "planner/search/replica_plan.hpp"
@@ -9,14 +11,12 @@
 
 namespace planner {
 
-using costmodel::Estimate;
-using costmodel::Scenario;
-using costmodel::Seconds;
+using namespace costmodel;
 
-Reach usual_reach(const costmodel::Scenario& scenario) {
+Reach usual_reach(const Scenario& scenario) {
   if (!stages_alike(scenario)) return Reach::meshes;
   const bool few = scenario.model.layers <= most_cut_layers;
-  const costmodel::StackOffers& offers = scenario.training.stack.offers;
+  const StackOffers& offers = scenario.training.stack.offers;
   if (!few || !offers.any_layers()) return Reach::even;
   const bool small = scenario.cluster.devices <= most_own_devices;
   return offers.stage_sizes && small ? Reach::sizes : Reach::layouts;
@@ -24,11 +24,26 @@ Reach usual_reach(const costmodel::Scenario& scenario) {
 
 namespace {
 
+// Puts the simplest plan first, in the place of its family. No even plan competes: all of these
+// have stages or replicas that differ.
+void choose_mixed(const Scenario& s, MeshSearch& found) {
+  if (found.plans.empty()) return;
+  Evaluator evaluator(s.model, s.cluster, s.training);
+  std::vector<Estimate> candidates = found.plans;
+  if (found.simplest) candidates.push_back(evaluator.estimate(*found.simplest));
+  const Estimate chosen = simplest_plan(s, candidates, {}, evaluator);
+  if (chosen.plan == found.plans.front().plan) return;
+  found.fastest = found.plans.front();
+  found.plans = chosen_first(std::move(found.plans), chosen, s);
+}
+
 // Of stages or devices that differ.
 void search_apart(const Scenario& s, int threads, const std::function<bool()>& stopped,
                   Strategies& all) {
   all.meshes = search_meshes(s, threads, stopped);
   rank_replicas(*all.meshes, s);
+  choose_mixed(s, *all.meshes);
+  all.fastest = all.meshes->fastest;
   all.found.plans = all.meshes->plans;
   all.found.lower_bound = all.meshes->lower_bound;
   all.found.expired = all.meshes->expired;
@@ -51,8 +66,8 @@ void add_own_sizes(const Scenario& s, int threads, const std::function<bool()>& 
 }
 
 // What a search without a mixture of sizes has found, ordered by time: the one to choose.
-Estimate choice(const Scenario& s, costmodel::Evaluator& evaluator,
-                const std::function<bool()>& stopped, const Strategies& all) {
+Estimate choice(const Scenario& s, Evaluator& evaluator, const std::function<bool()>& stopped,
+                const Strategies& all) {
   const std::vector<Estimate>& ranked = all.found.plans;
   Estimate chosen = simplest_plan(s, ranked, all.found, evaluator);
   if (!all.layouts || s.search.simpler_within == 0) return chosen;
@@ -62,8 +77,8 @@ Estimate choice(const Scenario& s, costmodel::Evaluator& evaluator,
   return simpler ? evaluator.estimate(*fewer) : chosen;
 }
 
-void choose(const Scenario& s, costmodel::Evaluator& evaluator,
-            const std::function<bool()>& stopped, Strategies& all) {
+void choose(const Scenario& s, Evaluator& evaluator, const std::function<bool()>& stopped,
+            Strategies& all) {
   std::vector<Estimate>& ranked = all.found.plans;
   if (ranked.empty()) return;
   const Estimate chosen = choice(s, evaluator, stopped, all);
@@ -76,8 +91,8 @@ void choose(const Scenario& s, costmodel::Evaluator& evaluator,
 // The integer program for the ranking's plans, the chosen one first, but for those whose ZeRO it
 // does not price: in groups of shards, and ZeRO++. What it finds enters the ranking as a plan where
 // that is faster.
-void add_shardings(const Scenario& s, costmodel::Evaluator& evaluator,
-                   const std::function<bool()>& stopped, Strategies& all) {
+void add_shardings(const Scenario& s, Evaluator& evaluator, const std::function<bool()>& stopped,
+                   Strategies& all) {
   std::vector<Estimate>& ranked = all.found.plans;
   const Estimate chosen = choice(s, evaluator, stopped, all);
   for (const Estimate& plan : chosen_first(all.layouts->plans, chosen, s)) {
@@ -98,7 +113,7 @@ void add_shardings(const Scenario& s, costmodel::Evaluator& evaluator,
 // Fills `all` with the searches' results, their plans ordered by time.
 void search_uniform(const Scenario& scenario, Reach reach, int threads,
                     const std::function<bool()>& stopped, const std::function<bool()>& interrupted,
-                    std::uint64_t effort, costmodel::Evaluator& evaluator, Strategies& all) {
+                    std::uint64_t effort, Evaluator& evaluator, Strategies& all) {
   all.found = search(scenario, evaluator, interrupted);
   all.even = all.found.plans;
   if (reach == Reach::even || all.found.expired) return;
@@ -119,7 +134,7 @@ void search_uniform(const Scenario& scenario, Reach reach, int threads,
 
 }  // namespace
 
-Strategies run_strategies(const costmodel::Scenario& scenario, Reach reach, int threads,
+Strategies run_strategies(const Scenario& scenario, Reach reach, int threads,
                           const std::function<bool()>& expired,
                           const std::function<bool()>& interrupted, std::uint64_t effort) {
   const std::function<bool()> stopped = [&] {
@@ -130,7 +145,7 @@ Strategies run_strategies(const costmodel::Scenario& scenario, Reach reach, int 
     search_apart(scenario, threads, stopped, all);
     return all;
   }
-  costmodel::Evaluator evaluator(scenario.model, scenario.cluster, scenario.training);
+  Evaluator evaluator(scenario.model, scenario.cluster, scenario.training);
   search_uniform(scenario, reach, threads, stopped, interrupted, effort, evaluator, all);
   choose(scenario, evaluator, stopped, all);
   return all;
@@ -142,6 +157,37 @@ std::optional<Estimate> chosen_plan(const Scenario& scenario, const SearchMethod
                                   method.threads, {}, stopped);
   if (all.found.plans.empty() || (stopped && stopped())) return std::nullopt;
   return std::move(all.found.plans.front());
+}
+
+namespace {
+
+std::vector<Estimate> others_of(const Scenario& scenario, const ParallelPlan& plan, Reach reach,
+                                const std::function<bool()>& stopped) {
+  Scenario s = scenario;
+  s.plan.tp = plan.tp;
+  s.plan.pp = plan.pp;
+  s.plan.dp = plan.dp;
+  s.plan.cp = plan.cp;
+  s.plan.ep = plan.ep;
+  s.search.rows = RankingRows::plans;
+  s.search.simpler_within = 0;
+  std::vector<Estimate> members = run_strategies(s, reach, 1, {}, stopped).found.plans;
+  std::erase_if(members, [&](const Estimate& e) { return e.plan == plan; });
+  return members;
+}
+
+}  // namespace
+
+FamilyMembers family_members(const Scenario& s, const std::vector<Estimate>& ranked,
+                             const SearchMethod& method, const std::function<bool()>& stopped) {
+  const Reach asked = method.reach.value_or(usual_reach(s));
+  const Reach reach = asked == Reach::even ? Reach::even : Reach::layouts;
+  FamilyMembers all(ranked.size());
+  share_out(ranked.size(), method.threads, [&](std::size_t i) {
+    const bool over = stopped && stopped();
+    if (ranked[i].plan.even() && !over) all[i] = others_of(s, ranked[i].plan, reach, stopped);
+  });
+  return all;
 }
 
 }  // namespace planner

@@ -11,6 +11,8 @@
 #include <string>
 #include <vector>
 
+#include "costmodel/estimate/estimate.hpp"
+#include "costmodel/scenario/scenario.hpp"
 #include "planner/search/grid_search.hpp"
 #include "planner/search/layout_search.hpp"
 #include "planner/search/mesh_search.hpp"
@@ -56,9 +58,8 @@ Reach usual_reach(const costmodel::Scenario& scenario);
 // with `all` also the sharding search on the mesh of every plan of the ranking; a plan that this
 // amounts to enters the ranking where it is faster; with `meshes` only the search over stages with
 // sizes of their own, and over replicas. Of the plans found the simplest is chosen that is within
-// search.simpler_within of the fastest, but for `meshes`, whose ranking stays one of times. All
-// searches poll `interrupted`, and all but
-// the grid search `expired`: no time limit cuts the grid short.
+// search.simpler_within of the fastest; with `meshes` of those simulated. All searches poll
+// `interrupted`, and all but the grid search `expired`: no time limit cuts the grid short.
 Strategies run_strategies(const costmodel::Scenario& scenario, Reach reach, int threads,
                           const std::function<bool()>& expired,
                           const std::function<bool()>& interrupted = {},
@@ -76,5 +77,17 @@ struct SearchMethod {
 std::optional<costmodel::Estimate> chosen_plan(const costmodel::Scenario& scenario,
                                                const SearchMethod& method = {},
                                                const std::function<bool()>& stopped = {});
+
+// Of `plan --all`. Of each row of a ranking, the other members of its family; empty: they were not
+// asked for.
+using FamilyMembers = std::vector<std::vector<costmodel::Estimate>>;
+
+// For each plan of `ranked` the fastest others of its t, p, d, c and e, at most search.top less one
+// of them: a search of that family alone, with the proof of any search. None of a plan with stages
+// of own sizes, which is no family's.
+FamilyMembers family_members(const costmodel::Scenario& scenario,
+                             const std::vector<costmodel::Estimate>& ranked,
+                             const SearchMethod& method = {},
+                             const std::function<bool()>& stopped = {});
 
 }  // namespace planner

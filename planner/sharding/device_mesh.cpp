@@ -6,24 +6,22 @@
 
 namespace planner {
 
-using costmodel::Bytes;
-using costmodel::CollectiveKind;
-using costmodel::Seconds;
+using namespace costmodel;
 
-DeviceMesh device_mesh(int outer, int inner, const costmodel::ClusterSpec& cluster) {
-  return {{costmodel::layout_of(outer, inner, cluster), costmodel::layout_of(inner, 1, cluster)},
-          costmodel::layout_of(outer * inner, 1, cluster)};
+DeviceMesh device_mesh(int outer, int inner, const ClusterSpec& cluster) {
+  return {{layout_of(outer, inner, cluster), layout_of(inner, 1, cluster)},
+          layout_of(outer * inner, 1, cluster)};
 }
 
-DeviceMesh device_mesh(const costmodel::ParallelPlan& plan, const costmodel::ClusterSpec& cluster) {
-  const costmodel::Mesh mesh(plan);
+DeviceMesh device_mesh(const ParallelPlan& plan, const ClusterSpec& cluster) {
+  const Mesh mesh(plan);
   if (plan.tp == 1 && plan.ep > 1 && plan.cp == 1 && plan.dp % plan.ep == 0)
     return device_mesh(plan.dp / plan.ep, plan.ep, cluster);
   if (plan.tp == 1 && plan.cp > 1 && plan.dp > 1) return device_mesh(plan.dp, plan.cp, cluster);
   const auto tensor = mesh.layout(costmodel::Axis::tensor, cluster);
   const auto replicas = mesh.replica_layout(cluster);
   const std::int64_t between = std::min(tensor.stride, replicas.stride);
-  return {{replicas, tensor}, costmodel::layout_of(tensor.size * replicas.size, between, cluster)};
+  return {{replicas, tensor}, layout_of(tensor.size * replicas.size, between, cluster)};
 }
 
 double local_share(const TensorLayout& layout, const DeviceMesh& mesh) {
@@ -96,7 +94,7 @@ std::vector<Exchange> resharding(Bytes bytes, const TensorLayout& from, const Te
 }
 
 std::string to_string(const Exchange& e) {
-  const auto kind = costmodel::collective_names[static_cast<std::size_t>(e.kind)];
+  const auto kind = collective_names[static_cast<std::size_t>(e.kind)];
   return e.axis == 2 ? fmt::format("{} over both axes", kind)
                      : fmt::format("{} over axis {}", kind, e.axis);
 }

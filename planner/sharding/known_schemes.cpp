@@ -6,7 +6,7 @@
 
 namespace planner {
 
-using costmodel::Site;
+using namespace costmodel;
 
 namespace {
 

@@ -4,6 +4,8 @@
 
 namespace planner {
 
+using namespace costmodel;
+
 namespace {
 
 // Divides `value` if there is no remainder.
@@ -29,7 +31,7 @@ struct Cutter {
     return rows(tokens) || (split == Split::channels && divide(columns, n));
   }
   // Each rank has its part of the queries of every sequence, and meets all keys block by block.
-  bool ring(costmodel::FlashAttention& o) const {
+  bool ring(FlashAttention& o) const {
     if (o.cross || o.blocks > 1) return false;
     o.keys = o.s;
     o.blocks = n;
@@ -38,65 +40,61 @@ struct Cutter {
   // Rows of the attention core: (sequence, head, token), or (sequence, head).
   bool core(std::int64_t& count) const { return (sequences() || heads()) && divide(count, n); }
 
-  bool operator()(costmodel::Linear& o) const {
+  bool operator()(Linear& o) const {
     if (is_columns(split)) return divide(o.n, n);
     return is_inner(split) ? divide(o.k, n) : rows(o.m);
   }
-  bool operator()(costmodel::GroupedLinear& o) const {
+  bool operator()(GroupedLinear& o) const {
     if (split == Split::columns) return divide(o.n, n);
     if (is_inner(split)) return divide(o.k, n);
     return split == Split::experts ? divide(o.experts, n) && divide(o.m, n) : rows(o.m);
   }
-  bool operator()(costmodel::Convolution& o) const {
+  bool operator()(Convolution& o) const {
     return (sequences() && divide(o.rows, n)) || (heads() && divide(o.cols, n));
   }
-  bool operator()(costmodel::Scan& o) const {
+  bool operator()(Scan& o) const {
     return (sequences() && divide(o.sequences, n)) ||
            (heads() && divide(o.heads, n) && divide(o.groups, n));
   }
-  bool operator()(costmodel::AttentionScores& o) const { return core(o.batch); }
-  bool operator()(costmodel::AttentionContext& o) const {
+  bool operator()(AttentionScores& o) const { return core(o.batch); }
+  bool operator()(AttentionContext& o) const {
     return local.attention_core ? core(o.batch) : rows(o.batch);
   }
-  bool operator()(costmodel::Softmax& o) const { return core(o.rows); }
-  bool operator()(costmodel::FlashAttention& o) const {
+  bool operator()(Softmax& o) const { return core(o.rows); }
+  bool operator()(FlashAttention& o) const {
     if (sequences()) return divide(o.sequences, n);
     if (split == Split::ring) return ring(o);
     // Fewer key heads than ranks: each rank has a copy.
     return heads() && divide(o.heads, n) &&
            (divide(o.kv_heads, n) || (n % o.kv_heads == 0 && (o.kv_heads = 1) == 1));
   }
-  bool operator()(costmodel::Dropout& o) const {
+  bool operator()(Dropout& o) const {
     return local.attention_core ? core(o.rows) : rows_or_channels(o.rows, o.cols);
   }
-  bool operator()(costmodel::Norm& o) const {
+  bool operator()(Norm& o) const {
     if (rows(o.rows)) return true;
     if (split != Split::channels) return false;
     if (local.gated_norm) return divide(o.cols, n);
     return o.gains > 1 && heads() && divide(o.rows, n);  // of queries and keys, head by head
   }
-  bool operator()(costmodel::Activation& o) const {
+  bool operator()(Activation& o) const {
     if (split == Split::experts) return local.of_experts && divide(o.rows, n);
     return rows_or_channels(o.rows, o.cols);
   }
-  bool operator()(costmodel::BiasDropoutAdd& o) const { return rows_or_channels(o.rows, o.cols); }
-  bool operator()(costmodel::Rotary& o) const {
-    return rows(o.rows) || (heads() && divide(o.cols, n));
-  }
-  bool operator()(costmodel::Routing& o) const { return rows(o.rows); }
-  bool operator()(costmodel::Permute& o) const { return rows(o.rows); }
-  bool operator()(costmodel::Embedding& o) const {
+  bool operator()(BiasDropoutAdd& o) const { return rows_or_channels(o.rows, o.cols); }
+  bool operator()(Rotary& o) const { return rows(o.rows) || (heads() && divide(o.cols, n)); }
+  bool operator()(Routing& o) const { return rows(o.rows); }
+  bool operator()(Permute& o) const { return rows(o.rows); }
+  bool operator()(Embedding& o) const {
     if (split == Split::columns) return divide(o.cols, n);
     return is_inner(split) ? divide(o.vocab, n) : rows(o.rows);
   }
-  bool operator()(costmodel::PositionEmbedding& o) const {
-    return rows_or_channels(o.rows, o.cols);
-  }
-  bool operator()(costmodel::CrossEntropy& o) const { return rows_or_channels(o.rows, o.cols); }
-  bool operator()(costmodel::Dequantise&) const { return false; }  // no frozen base comes here
-  bool operator()(costmodel::AdapterSum&) const { return false; }
-  bool operator()(costmodel::UnfusedPasses& o) const { return rows(o.rows); }
-  bool operator()(costmodel::Collective&) const { return false; }
+  bool operator()(PositionEmbedding& o) const { return rows_or_channels(o.rows, o.cols); }
+  bool operator()(CrossEntropy& o) const { return rows_or_channels(o.rows, o.cols); }
+  bool operator()(Dequantise&) const { return false; }  // no frozen base comes here
+  bool operator()(AdapterSum&) const { return false; }
+  bool operator()(UnfusedPasses& o) const { return rows(o.rows); }
+  bool operator()(Collective&) const { return false; }
 };
 
 }  // namespace
@@ -108,10 +106,9 @@ std::optional<LocalOp> cut(const LocalOp& whole, Split split, int ranks) {
   return local;
 }
 
-bool has_matrix(const costmodel::Op& op) {
-  return std::holds_alternative<costmodel::Linear>(op) ||
-         std::holds_alternative<costmodel::GroupedLinear>(op) ||
-         std::holds_alternative<costmodel::Embedding>(op);
+bool has_matrix(const Op& op) {
+  return std::holds_alternative<Linear>(op) || std::holds_alternative<GroupedLinear>(op) ||
+         std::holds_alternative<Embedding>(op);
 }
 
 }  // namespace planner

@@ -9,8 +9,7 @@ namespace planner {
 
 namespace {
 
-using costmodel::Site;
-using costmodel::Visitor;
+using namespace costmodel;
 
 bool is_row_parallel(Site site) {
   return site == Site::attention_projection || site == Site::mlp_down || site == Site::scan_out;
@@ -22,46 +21,45 @@ bool is_by_token(Site site) {
 // How the tensor ranks split an operator. `tokens`: the split between tensor-parallel regions.
 Split tensor_split(const OperatorSite& site, Split tokens) {
   const bool sequence_parallel = tokens == Split::rows;
-  return std::visit(Visitor{[&](const costmodel::Linear&) {
-                              if (is_by_token(site.node.site)) return tokens;
-                              if (is_row_parallel(site.node.site))
-                                return sequence_parallel ? Split::inner_scattered : Split::inner;
-                              return sequence_parallel ? Split::gathered_columns : Split::columns;
-                            },
-                            [&](const costmodel::GroupedLinear&) { return Split::experts; },
-                            [&](const costmodel::Convolution&) { return Split::channels; },
-                            [&](const costmodel::Scan&) { return Split::channels; },
-                            [&](const costmodel::AttentionScores&) { return Split::channels; },
-                            [&](const costmodel::AttentionContext&) {
-                              return site.op.attention_core ? Split::channels : tokens;
-                            },
-                            [&](const costmodel::Softmax&) { return Split::channels; },
-                            [&](const costmodel::FlashAttention&) { return Split::channels; },
-                            [&](const costmodel::Dropout&) {
-                              return site.op.attention_core ? Split::channels : tokens;
-                            },
-                            [&](const costmodel::Norm& o) {
-                              return site.op.gated_norm || o.gains > 1 ? Split::channels : tokens;
-                            },
-                            [&](const costmodel::Activation&) { return Split::channels; },
-                            [&](const costmodel::BiasDropoutAdd&) { return tokens; },
-                            [&](const costmodel::Rotary&) { return Split::channels; },
-                            [&](const costmodel::Routing&) { return tokens; },
-                            [&](const costmodel::Permute&) { return tokens; },
-                            [&](const costmodel::Embedding&) {
-                              return sequence_parallel ? Split::inner_scattered : Split::inner;
-                            },
-                            [&](const costmodel::PositionEmbedding&) { return tokens; },
-                            [&](const costmodel::CrossEntropy&) { return Split::channels; },
-                            [&](const costmodel::Dequantise&) { return Split::whole; },
-                            [&](const costmodel::AdapterSum&) { return tokens; },
-                            [&](const costmodel::UnfusedPasses&) { return tokens; },
-                            [&](const costmodel::Collective&) { return Split::whole; }},
-                    site.node.op);
+  return std::visit(
+      Visitor{[&](const Linear&) {
+                if (is_by_token(site.node.site)) return tokens;
+                if (is_row_parallel(site.node.site))
+                  return sequence_parallel ? Split::inner_scattered : Split::inner;
+                return sequence_parallel ? Split::gathered_columns : Split::columns;
+              },
+              [&](const GroupedLinear&) { return Split::experts; },
+              [&](const Convolution&) { return Split::channels; },
+              [&](const Scan&) { return Split::channels; },
+              [&](const AttentionScores&) { return Split::channels; },
+              [&](const AttentionContext&) {
+                return site.op.attention_core ? Split::channels : tokens;
+              },
+              [&](const Softmax&) { return Split::channels; },
+              [&](const FlashAttention&) { return Split::channels; },
+              [&](const Dropout&) { return site.op.attention_core ? Split::channels : tokens; },
+              [&](const Norm& o) {
+                return site.op.gated_norm || o.gains > 1 ? Split::channels : tokens;
+              },
+              [&](const Activation&) { return Split::channels; },
+              [&](const BiasDropoutAdd&) { return tokens; },
+              [&](const Rotary&) { return Split::channels; },
+              [&](const Routing&) { return tokens; },
+              [&](const Permute&) { return tokens; },
+              [&](const Embedding&) {
+                return sequence_parallel ? Split::inner_scattered : Split::inner;
+              },
+              [&](const PositionEmbedding&) { return tokens; },
+              [&](const CrossEntropy&) { return Split::channels; },
+              [&](const Dequantise&) { return Split::whole; },
+              [&](const AdapterSum&) { return tokens; },
+                            [&](const UnfusedPasses&) { return tokens; },
+              [&](const Collective&) { return Split::whole; }},
+      site.node.op);
 }
 
 bool of_experts(const OperatorSite& site) {
-  return std::holds_alternative<costmodel::GroupedLinear>(site.node.op) || site.op.of_experts;
+  return std::holds_alternative<GroupedLinear>(site.node.op) || site.op.of_experts;
 }
 
 // The strategy with these splits and the highest ZeRO stage not above `zero`; -1: none.
@@ -79,12 +77,12 @@ int find(const std::vector<OperatorStrategy>& strategies, std::array<Split, 2> s
 
 // The permutation back is also "of experts" by its input, but cuts tokens.
 bool between_tokens(const OperatorSite& site) {
-  return std::holds_alternative<costmodel::Permute>(site.node.op);
+  return std::holds_alternative<Permute>(site.node.op);
 }
 
 // How an axis splits an operator under a plan's use of it.
 Split axis_split(const OperatorSite& site, const AxisUses& uses, std::size_t a) {
-  const bool core = std::holds_alternative<costmodel::FlashAttention>(site.node.op);
+  const bool core = std::holds_alternative<FlashAttention>(site.node.op);
   switch (uses.use[a]) {
     case AxisUse::data: return Split::rows;
     case AxisUse::ring: return core ? Split::ring : Split::rows;
@@ -119,7 +117,7 @@ TensorLayout input_of(const AxisUses& uses, const DeviceMesh& mesh) {
 
 }  // namespace
 
-UsesOfPlan uses_of(const costmodel::ParallelPlan& plan, const DeviceMesh& mesh) {
+UsesOfPlan uses_of(const ParallelPlan& plan, const DeviceMesh& mesh) {
   AxisUses uses;
   uses.zero = plan.zero;
   uses.sequence_parallel = plan.sequence_parallel;
@@ -128,10 +126,9 @@ UsesOfPlan uses_of(const costmodel::ParallelPlan& plan, const DeviceMesh& mesh) 
     const std::size_t axis = mesh.size(1) == plan.cp && plan.tp == 1 ? 1 : 0;
     if (mesh.size(static_cast<int>(axis)) != plan.cp)
       return {uses, "the context-parallel ranks are no axis of the mesh"};
-    if (plan.cp_comm == costmodel::ContextExchange::all_gather)
+    if (plan.cp_comm == ContextExchange::all_gather)
       return {uses, "gathering all keys and values is none of the strategies"};
-    uses.use[axis] =
-        plan.cp_comm == costmodel::ContextExchange::p2p ? AxisUse::ring : AxisUse::heads;
+    uses.use[axis] = plan.cp_comm == ContextExchange::p2p ? AxisUse::ring : AxisUse::heads;
   }
   if (plan.ep == 1 && plan.etp == 1) return {uses, ""};
   const bool all = plan.ep == mesh.devices(), inner = plan.ep == mesh.size(1);
@@ -166,7 +163,7 @@ HandSharding hand_sharding(const StageGraph& graph, const AxisUses& uses) {
   return hand;
 }
 
-HandSharding hand_sharding(const StageGraph& graph, const costmodel::ParallelPlan& plan) {
+HandSharding hand_sharding(const StageGraph& graph, const ParallelPlan& plan) {
   const UsesOfPlan own = uses_of(plan, graph.spec.mesh);
   if (own.reason.empty()) return hand_sharding(graph, own.uses);
   HandSharding none;

@@ -11,10 +11,7 @@
 
 namespace planner {
 
-using costmodel::Bytes;
-using costmodel::CollectiveKind;
-using costmodel::Pass;
-using costmodel::Seconds;
+using namespace costmodel;
 
 namespace {
 
@@ -33,7 +30,7 @@ Cut input_cut(Split split) {
   return Cut::whole;
 }
 
-Cut output_cut(Split split, const costmodel::Op& op) {
+Cut output_cut(Split split, const Op& op) {
   switch (split) {
     case Split::whole:
     case Split::inner: return Cut::whole;
@@ -41,7 +38,7 @@ Cut output_cut(Split split, const costmodel::Op& op) {
     case Split::ring:
     case Split::inner_scattered: return Cut::rows;
     case Split::channels:  // a row's loss is a number
-      return std::holds_alternative<costmodel::CrossEntropy>(op) ? Cut::whole : Cut::columns;
+      return std::holds_alternative<CrossEntropy>(op) ? Cut::whole : Cut::columns;
     case Split::columns:
     case Split::gathered_columns: return Cut::columns;
     case Split::experts: return Cut::experts;
@@ -49,9 +46,9 @@ Cut output_cut(Split split, const costmodel::Op& op) {
   return Cut::whole;
 }
 
-bool offers(const costmodel::Op& op, Split split) {
+bool offers(const Op& op, Split split) {
   // A table has no input to gather.
-  return split != Split::gathered_columns || std::holds_alternative<costmodel::Linear>(op);
+  return split != Split::gathered_columns || std::holds_alternative<Linear>(op);
 }
 
 // The layout with `to` on the axes that have this split.
@@ -70,7 +67,7 @@ void append(std::vector<Exchange>& to, const std::vector<Exchange>& more) {
 
 // The device time of a product's pass, beside which its collectives may run; 0 for other operators.
 Seconds window_of(const LocalOp& local, Pass pass, const StagePrices& prices) {
-  if (!std::holds_alternative<costmodel::Linear>(local.op)) return Seconds(0);
+  if (!std::holds_alternative<Linear>(local.op)) return Seconds(0);
   return device_time(local.op, pass, prices.pricing.cluster->device, prices.pricing.precision);
 }
 
@@ -113,7 +110,7 @@ class OwnExchanges {
   }
   // A row's maximum, its exponential sum, and the logit of its target.
   void add_loss() {
-    const auto* loss = std::get_if<costmodel::CrossEntropy>(&local_.op);
+    const auto* loss = std::get_if<CrossEntropy>(&local_.op);
     if (loss == nullptr) return;
     for (int a = 0; a < 2; ++a) {
       if (s_.split[static_cast<std::size_t>(a)] != Split::channels) continue;
@@ -123,7 +120,7 @@ class OwnExchanges {
   }
   // Keys and values of all ranks pass by; backward their gradients too.
   void add_ring() {
-    const auto* attention = std::get_if<costmodel::FlashAttention>(&local_.op);
+    const auto* attention = std::get_if<FlashAttention>(&local_.op);
     for (int a = 0; attention != nullptr && a < 2; ++a) {
       if (s_.split[static_cast<std::size_t>(a)] != Split::ring) continue;
       const auto rows = static_cast<double>(attention->sequences * attention->key_count());
@@ -151,20 +148,20 @@ class OwnExchanges {
 // Device time of one micro-batch.
 Seconds compute_time(const OperatorSite& site, const LocalOp& local, const OperatorStrategy& s,
                      const StagePrices& prices) {
-  const costmodel::OpList none;
+  const OpList none;
   const auto& pricing = s.zero == 3 ? prices.pricing_zero3 : prices.pricing;
-  const auto passes = [&](const costmodel::Op& op) {
-    const costmodel::Node node{site.node.site, op, {}, -1, {}, costmodel::Region::rest};
+  const auto passes = [&](const Op& op) {
+    const costmodel::Node node{site.node.site, op, {}, -1, {}, Region::rest};
     std::vector<costmodel::Step> steps{{&node, Pass::forward}, {&node, Pass::input_gradient}};
     if (site.again) steps.push_back({&node, Pass::forward});
     if (has_pass(op, Pass::weight_gradient)) steps.push_back({&node, Pass::weight_gradient});
     return price(steps, none, pricing).compute;
   };
   Seconds time = passes(local.op);
-  const auto* experts = std::get_if<costmodel::GroupedLinear>(&local.op);
+  const auto* experts = std::get_if<GroupedLinear>(&local.op);
   const bool dealt_out = std::count(s.split.begin(), s.split.end(), Split::experts) > 0;
   if (experts != nullptr && dealt_out && experts->experts > 1 && site.sorted_columns > 0)
-    time += passes(costmodel::Permute{experts->m, site.sorted_columns, 1});
+    time += passes(Permute{experts->m, site.sorted_columns, 1});
   return time * prices.slowdown;
 }
 
@@ -192,9 +189,9 @@ Seconds shared_time(const Exchange& own, int zero, double operators, const Stage
 
 // Weights, gradients and optimizer states: their bytes, their collectives, the optimizer's time.
 void add_weights(const LocalOp& local, OperatorStrategy& s, const StagePrices& p) {
-  const double n = costmodel::weights_of(local.op);
+  const double n = weights_of(local.op);
   if (n == 0) return;
-  const costmodel::TrainingSpec& training = *p.training;
+  const TrainingSpec& training = *p.training;
   const Bytes weights(n * weight_bytes_per_parameter(training));
   const Bytes gradients(n * gradient_bytes_per_parameter(training));
   const Bytes optimizer(n * optimizer_bytes_per_parameter(training));
@@ -268,7 +265,7 @@ namespace {
 
 // The third input of latent attention's rotary is not split by heads.
 bool shared_by_heads(const OperatorSite& site, int input) {
-  return input == 2 && std::holds_alternative<costmodel::Rotary>(site.node.op);
+  return input == 2 && std::holds_alternative<Rotary>(site.node.op);
 }
 
 }  // namespace

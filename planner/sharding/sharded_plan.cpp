@@ -5,7 +5,7 @@
 
 namespace planner {
 
-using costmodel::ParallelPlan;
+using namespace costmodel;
 
 namespace {
 
@@ -16,7 +16,7 @@ std::optional<ParallelPlan> plan_with(const AxisUses& uses, const StageSpec& spe
                                       const ParallelPlan& base) {
   ParallelPlan plan = base;
   plan.tp = plan.cp = plan.dp = plan.ep = plan.etp = 1;
-  plan.cp_comm = costmodel::ContextExchange::p2p;
+  plan.cp_comm = ContextExchange::p2p;
   plan.zero = uses.zero;
   plan.sequence_parallel = uses.sequence_parallel;
   for (std::size_t a = 0; a < 2; ++a) {
@@ -24,7 +24,7 @@ std::optional<ParallelPlan> plan_with(const AxisUses& uses, const StageSpec& spe
     switch (uses.use[a]) {
       case AxisUse::data: plan.dp *= ranks; break;
       case AxisUse::tensor: plan.tp *= ranks; break;
-      case AxisUse::heads: plan.cp_comm = costmodel::ContextExchange::a2a; [[fallthrough]];
+      case AxisUse::heads: plan.cp_comm = ContextExchange::a2a; [[fallthrough]];
       case AxisUse::ring: plan.cp *= ranks; break;
     }
     if (uses.experts[a]) plan.ep *= ranks;
@@ -96,7 +96,7 @@ std::optional<ShardedPlan> nearest_plan(const StageGraph& graph, const std::vect
   }
   if (best) {
     const double found = price_of(graph.problem, choice).seconds;
-    best->unlike_gain = costmodel::Seconds(best->own.price.seconds - found);
+    best->unlike_gain = Seconds(best->own.price.seconds - found);
   }
   return best;
 }

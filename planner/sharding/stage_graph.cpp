@@ -11,11 +11,7 @@
 
 namespace planner {
 
-using costmodel::Bytes;
-using costmodel::LayerKind;
-using costmodel::OpList;
-using costmodel::Recomputed;
-using costmodel::TensorId;
+using namespace costmodel;
 
 namespace {
 
@@ -58,7 +54,7 @@ void keep(const OpList& list, TensorId id, std::vector<OperatorSite>& sites) {
 }
 
 bool in_region(const costmodel::Node& node, Recomputed what) {
-  return costmodel::is_recomputed(node.region, what);
+  return is_recomputed(node.region, what);
 }
 
 template <class Operator>
@@ -69,20 +65,19 @@ bool made_by(const OpList& list, TensorId id) {
 
 // Columns of the rows that a product of experts exchanges with a permutation.
 std::int64_t sorted_columns(const OpList& list, const costmodel::Node& node) {
-  if (!std::holds_alternative<costmodel::GroupedLinear>(node.op)) return 0;
-  if (made_by<costmodel::Permute>(list, node.inputs.front()))
+  if (!std::holds_alternative<GroupedLinear>(node.op)) return 0;
+  if (made_by<Permute>(list, node.inputs.front()))
     return list.tensors[at(node.inputs.front())].cols;
   for (const auto& reader : list.nodes) {
-    if (std::holds_alternative<costmodel::Permute>(reader.op) &&
-        input_index(reader, node.output) >= 0)
+    if (std::holds_alternative<Permute>(reader.op) && input_index(reader, node.output) >= 0)
       return list.tensors[at(node.output)].cols;
   }
   return 0;
 }
 
 LayerOperators operators_of(const StageLayer& layer, const StageSpec& spec,
-                            const costmodel::Evaluator& evaluator, const StagePrices& prices) {
-  costmodel::ParallelPlan whole;
+                            const Evaluator& evaluator, const StagePrices& prices) {
+  ParallelPlan whole;
   whole.micro_batch = spec.micro_batch;
   LayerOperators kind{layer, evaluator.op_list(layer.kind, whole), {}, {}};
   const OpList& list = kind.list;
@@ -92,18 +87,18 @@ LayerOperators operators_of(const StageLayer& layer, const StageSpec& spec,
     site.op = {node.op,
                spec.micro_batch,
                evaluator.model().heads,
-               node.region == costmodel::Region::attention_core,
+               node.region == Region::attention_core,
                false,
-               std::holds_alternative<costmodel::Norm>(node.op) && node.inputs.size() > 1};
+               std::holds_alternative<Norm>(node.op) && node.inputs.size() > 1};
     if (!node.inputs.empty())
-      site.op.of_experts = made_by<costmodel::GroupedLinear>(list, node.inputs.front());
+      site.op.of_experts = made_by<GroupedLinear>(list, node.inputs.front());
     for (const TensorId id : node.inputs) site.inputs.push_back(list.tensors[at(id)].bytes());
     site.output = list.tensors[at(node.output)].bytes();
     site.again = in_region(node, layer.again);
     site.sorted_columns = sorted_columns(list, node);
     kind.sites.push_back(std::move(site));
   }
-  for (const TensorId id : costmodel::kept_tensors(list, layer.again)) keep(list, id, kind.sites);
+  for (const TensorId id : kept_tensors(list, layer.again)) keep(list, id, kind.sites);
   for (const auto& site : kind.sites) kind.strategies.push_back(strategies_of(site, prices));
   return kind;
 }
@@ -111,12 +106,12 @@ LayerOperators operators_of(const StageLayer& layer, const StageSpec& spec,
 double weighted_operators(const OpList& list) {
   return static_cast<double>(
       std::count_if(list.nodes.begin(), list.nodes.end(),
-                    [](const auto& node) { return costmodel::weights_of(node.op) > 0; }));
+                    [](const auto& node) { return weights_of(node.op) > 0; }));
 }
 
-StagePrices prices_of(const StageSpec& spec, const costmodel::Evaluator& evaluator) {
+StagePrices prices_of(const StageSpec& spec, const Evaluator& evaluator) {
   const auto& cluster = evaluator.cluster();
-  costmodel::ParallelPlan whole, sharded;
+  ParallelPlan whole, sharded;
   whole.micro_batch = spec.micro_batch;
   sharded.zero = 3;
   StagePrices p{{&cluster, spec.mesh, evaluator.training().stack.host.collective_wait},
@@ -124,7 +119,7 @@ StagePrices prices_of(const StageSpec& spec, const costmodel::Evaluator& evaluat
                 evaluator.pricing(whole),
                 evaluator.pricing(sharded)};
   for (auto* pricing : {&p.pricing, &p.pricing_zero3})
-    pricing->kernel_launch = pricing->blocked = costmodel::Seconds(0);
+    pricing->kernel_launch = pricing->blocked = Seconds(0);
   const auto together = std::min<std::int64_t>(spec.mesh.devices(), cluster.devices_per_node);
   if (!cluster.device.together.empty())
     p.slowdown = slowdown_together(cluster.device, static_cast<double>(together));
@@ -148,8 +143,7 @@ bool sums_gradient(const OperatorStrategy& s) {
 
 class Builder {
  public:
-  Builder(const StageSpec& spec, const costmodel::Evaluator& evaluator)
-      : prices_(prices_of(spec, evaluator)) {
+  Builder(const StageSpec& spec, const Evaluator& evaluator) : prices_(prices_of(spec, evaluator)) {
     graph_.spec = spec;
     graph_.problem.memory_limit = spec.memory.value;
     std::map<StageLayer, int> known;
@@ -197,7 +191,7 @@ class Builder {
   // The input from the previous stage may have any layout.
   void add_input(const LayerOperators& k) {
     const auto& tensor = k.list.tensors[at(k.list.input)];
-    const LocalOp whole{costmodel::Dropout{tensor.rows, tensor.cols}};
+    const LocalOp whole{Dropout{tensor.rows, tensor.cols}};
     auto& choices = graph_.problem.nodes.emplace_back();
     const DeviceMesh& mesh = graph_.spec.mesh;
     for (const Split outer : {Split::whole, Split::rows, Split::channels}) {
@@ -229,7 +223,7 @@ class Builder {
   // Seconds per iteration for a triple of layouts: resharding the tensor, and its gradient back,
   // which may run beside `window` seconds of a weight gradient.
   double moving(Bytes bytes, const TensorLayout& from, const TensorLayout& to,
-                const TensorLayout& gradient, bool again, costmodel::Seconds window) {
+                const TensorLayout& gradient, bool again, Seconds window) {
     const auto key = std::tuple(bytes.value, from, to, gradient, again, window.value);
     const auto found = moved_.find(key);
     if (found != moved_.end()) return found->second;
@@ -252,7 +246,7 @@ class Builder {
         for (const OperatorStrategy& s : k.strategies[at(site)]) {
           table.push_back(moving(reader.inputs[at(input)], layout, input_layout(reader, s, input),
                                  gradient_layout(reader, s, input), reader.again,
-                                 sums_gradient(s) ? s.weight_gradient : costmodel::Seconds(0)));
+                                 sums_gradient(s) ? s.weight_gradient : Seconds(0)));
         }
       }
       found = tables_.emplace(key, std::move(table)).first;
@@ -280,15 +274,14 @@ const OperatorStrategy& StageGraph::strategy(std::size_t node,
   return kinds[at(nodes[node].kind)].strategies[at(nodes[node].site)][at(chosen)];
 }
 
-StageGraph stage_graph(const StageSpec& spec, const costmodel::Evaluator& evaluator) {
+StageGraph stage_graph(const StageSpec& spec, const Evaluator& evaluator) {
   return Builder(spec, evaluator).take();
 }
 
-StageSpec critical_stage(const costmodel::Estimate& estimate, Bytes limit,
-                         costmodel::Evaluator& evaluator) {
+StageSpec critical_stage(const Estimate& estimate, Bytes limit, Evaluator& evaluator) {
   const auto& plan = estimate.plan;
   const int rank = estimate.critical_rank;
-  const auto region = costmodel::region_of(plan.recompute);
+  const auto region = region_of(plan.recompute);
   const auto others = plan.recompute.layers > 0 ? Recomputed::nothing : region;
   StageSpec spec;
   spec.mesh = device_mesh(plan, evaluator.cluster());
@@ -296,11 +289,11 @@ StageSpec critical_stage(const costmodel::Estimate& estimate, Bytes limit,
   spec.micro_batches = estimate.micro_batches;
   spec.in_flight = estimate.memory[at(rank)].in_flight_micro_batches;
   for (int v = 0; v < plan.chunks(); ++v) {
-    const auto k = at(costmodel::stage_of(plan.schedule, plan.pp, v, rank));
+    const auto k = at(stage_of(plan.schedule, plan.pp, v, rank));
     spec.forward += estimate.stage_forward[k];
     spec.backward += estimate.stage_backward[k];
   }
-  const costmodel::StageRows stages = evaluator.cost(plan).stages;
+  const StageRows stages = evaluator.cost(plan).stages;
   Bytes working;
   const auto add = [&](LayerKind kind, Recomputed what, int count) {
     if (count == 0) return;
@@ -309,16 +302,16 @@ StageSpec critical_stage(const costmodel::Estimate& estimate, Bytes limit,
     working = max(working, max(own.forward_transient, own.backward_transient));
   };
   for (int v = 0; v < plan.chunks(); ++v) {
-    const int k = costmodel::stage_of(plan.schedule, plan.pp, v, rank);
+    const int k = stage_of(plan.schedule, plan.pp, v, rank);
     const auto& mix = stages[at(k)].layers;
     if (k == 0) add(LayerKind::embedding, Recomputed::nothing, 1);
-    for (const costmodel::LayerGroup& group : layer_groups(evaluator.model())) {
+    for (const LayerGroup& group : layer_groups(evaluator.model())) {
       add(group.kind, region, mix.*group.again);
       add(group.kind, others, mix.*group.number - mix.*group.again);
     }
     if (k == plan.virtual_stages() - 1) add(LayerKind::head, Recomputed::nothing, 1);
   }
-  const costmodel::StackMemory& memory = evaluator.training().stack.memory;
+  const StackMemory& memory = evaluator.training().stack.memory;
   spec.memory = (limit - memory.context) / (1 + memory.fragmentation) - working;
   return spec;
 }

@@ -6,14 +6,10 @@
 #include <map>
 
 #include "costmodel/base/unit_text.hpp"
-#include "costmodel/estimate/evaluator.hpp"
 
 namespace planner {
 
-using costmodel::Bytes;
-using costmodel::format_bytes;
-using costmodel::format_seconds;
-using costmodel::Seconds;
+using namespace costmodel;
 
 namespace {
 
@@ -31,9 +27,8 @@ void adopt_quicker(const HandSharding& hand, double memory_limit, Sharding& foun
 
 }  // namespace
 
-StageSharding shard_stage(const StageSpec& spec, const costmodel::ParallelPlan& plan,
-                          const costmodel::Evaluator& evaluator,
-                          const std::function<bool()>& expired) {
+StageSharding shard_stage(const StageSpec& spec, const ParallelPlan& plan,
+                          const Evaluator& evaluator, const std::function<bool()>& expired) {
   StageSharding s{stage_graph(spec, evaluator), {}, {}};
   s.found = best_sharding(s.graph.problem, expired);
   s.hand = hand_sharding(s.graph, plan);
@@ -63,12 +58,11 @@ std::vector<AlikeLayers> alike_layers(const StageGraph& graph, const std::vector
 
 std::string told(const StageGraph& graph, const AlikeLayers& alike) {
   const auto& kind = graph.kinds[static_cast<std::size_t>(alike.kind)].layer;
-  const auto name = costmodel::layer_kind_names[static_cast<std::size_t>(kind.kind)];
+  const auto name = layer_kind_names[static_cast<std::size_t>(kind.kind)];
   const auto all = std::count(graph.spec.layers.begin(), graph.spec.layers.end(), kind);
   const auto count = static_cast<std::ptrdiff_t>(alike.layers.size());
-  if (kind.kind == costmodel::LayerKind::embedding || kind.kind == costmodel::LayerKind::head)
-    return std::string(name);
-  const auto* again = kind.again == costmodel::Recomputed::nothing ? "" : ", recomputed";
+  if (kind.kind == LayerKind::embedding || kind.kind == LayerKind::head) return std::string(name);
+  const auto* again = kind.again == Recomputed::nothing ? "" : ", recomputed";
   const std::string of = count == all ? "" : fmt::format(" of {}", all);
   return fmt::format("{}{} {} layer{}{}", count, of, name, all == 1 ? "" : "s", again);
 }

@@ -12,6 +12,8 @@
 
 namespace planner {
 
+using namespace costmodel;
+
 ShardingPrice price_of(const ShardingProblem& problem, const std::vector<int>& choice) {
   ShardingPrice sum;
   for (std::size_t v = 0; v < problem.nodes.size(); ++v) {
@@ -77,10 +79,9 @@ class Search {
     if (fast.bytes <= graph_.memory_limit) return finished();
     const Line small = line(bytes_, 1);
     if (small.bytes > graph_.memory_limit) {
-      return without(fmt::format(
-          "memory: at least {} are needed, {} are there",
-          costmodel::format_bytes(costmodel::Bytes(small.bytes)),
-          costmodel::format_bytes(costmodel::Bytes(std::max(0.0, graph_.memory_limit)))));
+      return without(fmt::format("memory: at least {} are needed, {} are there",
+                                 format_bytes(Bytes(small.bytes)),
+                                 format_bytes(Bytes(std::max(0.0, graph_.memory_limit)))));
     }
     close_in(fast, small);
     if (!met()) close_gap();

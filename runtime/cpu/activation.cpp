@@ -5,7 +5,7 @@
 
 namespace runtime::cpu {
 
-using costmodel::Activation;
+using namespace costmodel;
 
 namespace {
 

@@ -6,8 +6,7 @@
 
 namespace runtime::cpu {
 
-using costmodel::AttentionContext;
-using costmodel::AttentionScores;
+using namespace costmodel;
 
 namespace {
 

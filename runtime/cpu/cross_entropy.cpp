@@ -7,7 +7,7 @@
 
 namespace runtime::cpu {
 
-using costmodel::CrossEntropy;
+using namespace costmodel;
 
 namespace {
 

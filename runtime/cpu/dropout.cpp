@@ -9,8 +9,7 @@
 
 namespace runtime::cpu {
 
-using costmodel::BiasDropoutAdd;
-using costmodel::Dropout;
+using namespace costmodel;
 
 namespace {
 

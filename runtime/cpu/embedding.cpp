@@ -8,8 +8,7 @@
 
 namespace runtime::cpu {
 
-using costmodel::Embedding;
-using costmodel::PositionEmbedding;
+using namespace costmodel;
 
 namespace {
 

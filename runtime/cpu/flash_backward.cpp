@@ -3,7 +3,7 @@
 
 namespace runtime::cpu {
 
-using costmodel::FlashAttention;
+using namespace costmodel;
 
 namespace {
 

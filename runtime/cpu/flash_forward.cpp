@@ -5,7 +5,7 @@
 
 namespace runtime::cpu {
 
-using costmodel::FlashAttention;
+using namespace costmodel;
 
 namespace {
 

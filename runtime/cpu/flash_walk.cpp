@@ -4,7 +4,7 @@
 
 namespace runtime::cpu {
 
-using costmodel::FlashAttention;
+using namespace costmodel;
 
 HeadLayout layout_of(const FlashAttention& op) {
   return {op.sequences, op.s, op.heads, op.kv_heads, op.head_dim};

@@ -4,8 +4,7 @@
 
 namespace runtime::cpu {
 
-using costmodel::Norm;
-using costmodel::Normalization;
+using namespace costmodel;
 
 namespace {
 

@@ -9,7 +9,7 @@
 
 namespace runtime::cpu {
 
-using costmodel::Normalization;
+using namespace costmodel;
 
 template <class T>
 RUNTIME_CLONES RowStatistics<T> norm_row_statistics(Normalization kind, std::int64_t n,

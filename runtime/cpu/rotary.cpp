@@ -8,7 +8,7 @@
 
 namespace runtime::cpu {
 
-using costmodel::Rotary;
+using namespace costmodel;
 
 namespace {
 

@@ -6,7 +6,7 @@
 
 namespace runtime::cpu {
 
-using costmodel::Softmax;
+using namespace costmodel;
 
 template <class T>
 void softmax_forward(const Softmax& op, double scale, bool causal, In<T> scores,

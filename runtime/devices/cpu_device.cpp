@@ -22,20 +22,7 @@ namespace runtime {
 
 namespace {
 
-using costmodel::Activation;
-using costmodel::AttentionContext;
-using costmodel::AttentionScores;
-using costmodel::BiasDropoutAdd;
-using costmodel::CrossEntropy;
-using costmodel::Dropout;
-using costmodel::Embedding;
-using costmodel::FlashAttention;
-using costmodel::Linear;
-using costmodel::Norm;
-using costmodel::PositionEmbedding;
-using costmodel::Rotary;
-using costmodel::Softmax;
-using costmodel::Visitor;
+using namespace costmodel;
 
 cpu::QkVectors<const float> qk_weights(const OpCall& call) {
   const auto gain = call.matrix.floats(), shift = call.bias.floats();
@@ -51,7 +38,7 @@ cpu::QkVectors<float> qk_gradients(const OpCall& call) {
 
 void dropout_forward(const OpCall& call, const Dropout& op) {
   const double p = call.place.dropout;
-  if (call.node.region != costmodel::Region::attention_core) {
+  if (call.node.region != Region::attention_core) {
     cpu::dropout_forward(op, call.inputs[0].floats(), p,
                          token_key(call.place, DropoutSite::embedding, op.cols),
                          call.output.floats(), call.saved[0].mask());
@@ -129,7 +116,7 @@ void copy(const Tensor& from, const Tensor& to) {
 
 [[noreturn]] void unsupported(const OpCall&) {
   SHARDPLAN_CHECK(!"an operator that the runtime does not take");
-  throw costmodel::InternalError("unreachable");
+  throw InternalError("unreachable");
 }
 
 const CrossEntropy& cross_entropy_of(const OpCall& call) {

@@ -14,6 +14,8 @@
 
 namespace runtime {
 
+using namespace costmodel;
+
 namespace {
 
 constexpr int multiprocessor_clock = 1, memory_clock = 2;  // nvmlClockType_t
@@ -46,7 +48,7 @@ std::string range_text(std::vector<double> values) {
 
 class GpuGauge::Thread {
  public:
-  Thread(const Nvml& nvml, const std::string& bus, costmodel::Seconds period)
+  Thread(const Nvml& nvml, const std::string& bus, Seconds period)
       : nvml_(nvml), period_(period), missing_(opened(bus)) {
     if (missing_.empty()) thread_ = std::thread([this] { run(); });
   }
@@ -110,7 +112,7 @@ class GpuGauge::Thread {
   }
 
   static std::string gib(unsigned long long bytes) {
-    return costmodel::format_gib(costmodel::Bytes(static_cast<double>(bytes)));
+    return format_gib(costmodel::Bytes(static_cast<double>(bytes)));
   }
 
   void read(std::vector<double>& into, int status, double value) {
@@ -134,7 +136,7 @@ class GpuGauge::Thread {
   }
 
   const Nvml nvml_;
-  const costmodel::Seconds period_;
+  const Seconds period_;
   void* device_ = nullptr;
   std::string driver_ = "unknown", free_ = "free memory unknown";
   const std::string missing_;  // declared after what opened() writes
@@ -145,7 +147,7 @@ class GpuGauge::Thread {
   std::thread thread_;
 };
 
-GpuGauge::GpuGauge(const Nvml& nvml, const std::string& bus, costmodel::Seconds period)
+GpuGauge::GpuGauge(const Nvml& nvml, const std::string& bus, Seconds period)
     : thread_(std::make_unique<Thread>(nvml, bus, period)) {}
 
 GpuGauge::~GpuGauge() = default;

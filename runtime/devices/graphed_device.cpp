@@ -8,6 +8,8 @@
 
 namespace runtime {
 
+using namespace costmodel;
+
 namespace {
 
 // A key is a sequence of these words.
@@ -53,9 +55,8 @@ Place constant_part(Place place) {
 }
 
 bool draws(const costmodel::Op& op) {
-  const auto* const residual = std::get_if<costmodel::BiasDropoutAdd>(&op);
-  return std::holds_alternative<costmodel::Dropout>(op) ||
-         (residual != nullptr && residual->dropout);
+  const auto* const residual = std::get_if<BiasDropoutAdd>(&op);
+  return std::holds_alternative<Dropout>(op) || (residual != nullptr && residual->dropout);
 }
 
 }  // namespace
@@ -106,7 +107,7 @@ GraphedDevice::~GraphedDevice() = default;
 void GraphedDevice::around(Work work, const OpCall& call) {
   const bool forward = work == Work::forward;
   const bool scaled =
-      work == Work::input_gradient && std::holds_alternative<costmodel::CrossEntropy>(call.node.op);
+      work == Work::input_gradient && std::holds_alternative<CrossEntropy>(call.node.op);
   if ((forward && draws(call.node.op)) || scaled) {
     settle();
     return through(work, call);

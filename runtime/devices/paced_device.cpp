@@ -5,7 +5,7 @@
 
 namespace runtime {
 
-using costmodel::Seconds;
+using namespace costmodel;
 
 namespace {
 

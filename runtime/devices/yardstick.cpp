@@ -9,7 +9,7 @@
 
 namespace runtime {
 
-using costmodel::Seconds;
+using namespace costmodel;
 
 namespace {
 

@@ -18,7 +18,7 @@ namespace runtime {
 
 namespace {
 
-using costmodel::Seconds;
+using namespace costmodel;
 using Nanoseconds = std::int64_t;
 
 constexpr Nanoseconds billion = 1'000'000'000;
@@ -76,9 +76,8 @@ class SharpTimers {
 
 class RealTimeStages : public EmulatedStages {
  public:
-  RealTimeStages(Transport& transport, const costmodel::Schedule& lowered,
-                 const costmodel::PipelineTimes& times, std::size_t message_bytes,
-                 Nanoseconds beginning)
+  RealTimeStages(Transport& transport, const Schedule& lowered, const PipelineTimes& times,
+                 std::size_t message_bytes, Nanoseconds beginning)
       : EmulatedStages(transport, lowered, times),
         beginning_(beginning),
         transfer_(nanoseconds(times.transfer)),
@@ -173,8 +172,8 @@ Measured measured_of(const Sums& sums, int ranks) {
 
 }  // namespace
 
-std::vector<costmodel::Event> emulate_rank(Transport& transport, const costmodel::Schedule& lowered,
-                                           const costmodel::PipelineTimes& times,
+std::vector<costmodel::Event> emulate_rank(Transport& transport, const Schedule& lowered,
+                                           const PipelineTimes& times,
                                            const RealTimeOptions& options) {
   require_size(transport, lowered.ranks, "the pipeline");
   const SharpTimers sharp(options.urgent);
@@ -184,21 +183,20 @@ std::vector<costmodel::Event> emulate_rank(Transport& transport, const costmodel
   return execute(lowered, transport.rank(), stages);
 }
 
-costmodel::Timeline emulate_threads(const costmodel::Schedule& lowered,
-                                    const costmodel::PipelineTimes& times,
-                                    const RealTimeOptions& options) {
+Timeline emulate_threads(const Schedule& lowered, const PipelineTimes& times,
+                         const RealTimeOptions& options) {
   std::vector<std::vector<costmodel::Event>> events(static_cast<std::size_t>(lowered.ranks));
   run_ranks(lowered.ranks, {options.patience}, [&](Transport& transport) {
     events[static_cast<std::size_t>(transport.rank())] =
         emulate_rank(transport, lowered, times, options);
   });
-  costmodel::Timeline timeline{lowered.ranks, {}};
+  Timeline timeline{lowered.ranks, {}};
   for (const auto& list : events)
     timeline.events.insert(timeline.events.end(), list.begin(), list.end());
   return timeline;
 }
 
-Measured measured(const costmodel::Timeline& timeline) {
+Measured measured(const Timeline& timeline) {
   return measured_of(sums_of(timeline.events), timeline.ranks);
 }
 
@@ -213,7 +211,7 @@ Seconds task_overhead(Transport& transport, const RealTimeOptions& options) {
   const int p = transport.size(), m = 2 * p;
   const Seconds task(2e-3);
   const std::vector<Seconds> even(static_cast<std::size_t>(p), task);
-  const auto lowered = costmodel::lower(costmodel::generate(costmodel::usual_schedule(1), p, 1, m));
+  const auto lowered = lower(generate(usual_schedule(1), p, 1, m));
   std::array<double, 5> excess{};
   for (double& of_run : excess) {
     const auto events = emulate_rank(transport, lowered, {even, even, Seconds(0)}, options);
@@ -233,7 +231,7 @@ Seconds measure_task_overhead(int ranks, const RealTimeOptions& options) {
   return overhead;
 }
 
-costmodel::PipelineTimes with_overhead(costmodel::PipelineTimes times, Seconds overhead) {
+PipelineTimes with_overhead(PipelineTimes times, Seconds overhead) {
   for (auto* list : {&times.forward, &times.backward, &times.weight_gradient})
     for (Seconds& duration : *list) duration += overhead;
   return times;

@@ -15,12 +15,10 @@
 
 namespace runtime {
 
-using costmodel::Action;
-using costmodel::ActionKind;
-using costmodel::Seconds;
+using namespace costmodel;
 
-EmulatedStages::EmulatedStages(Transport& transport, const costmodel::Schedule& lowered,
-                               const costmodel::PipelineTimes& times)
+EmulatedStages::EmulatedStages(Transport& transport, const Schedule& lowered,
+                               const PipelineTimes& times)
     : transport_(transport), schedule_(lowered), times_(times) {}
 
 void EmulatedStages::forward(int stage, int) {
@@ -123,8 +121,7 @@ class PostOffice : public Transport {
 // One rank and its progress.
 class Walker {
  public:
-  Walker(Post& post, int rank, const costmodel::Schedule& lowered,
-         const costmodel::PipelineTimes& times)
+  Walker(Post& post, int rank, const Schedule& lowered, const PipelineTimes& times)
       : post_(post),
         lowered_(lowered),
         actions_(lowered.actions[static_cast<std::size_t>(rank)]),
@@ -137,7 +134,7 @@ class Walker {
   bool walk(std::vector<costmodel::Event>& events) {
     const std::size_t start = next_;
     while (!done() && ready(actions_[next_])) {
-      const auto cell = costmodel::cell_at(actions_, next_);
+      const auto cell = cell_at(actions_, next_);
       events.push_back(execute(cell, office_.rank(), stages_));
       next_ += cell.size();
     }
@@ -157,7 +154,7 @@ class Walker {
   }
 
   const Post& post_;
-  const costmodel::Schedule& lowered_;
+  const Schedule& lowered_;
   const std::vector<Action>& actions_;
   PostOffice office_;
   VirtualStages stages_;
@@ -166,8 +163,7 @@ class Walker {
 
 }  // namespace
 
-costmodel::Timeline emulate_virtual(const costmodel::Schedule& lowered,
-                                    const costmodel::PipelineTimes& times) {
+Timeline emulate_virtual(const Schedule& lowered, const PipelineTimes& times) {
   Post post;
   std::vector<std::unique_ptr<Walker>> walkers;
   for (int rank = 0; rank < lowered.ranks; ++rank)
@@ -178,7 +174,7 @@ costmodel::Timeline emulate_virtual(const costmodel::Schedule& lowered,
     for (std::size_t rank = 0; rank < walkers.size(); ++rank)
       moved = walkers[rank]->walk(events[rank]) || moved;
   }
-  costmodel::Timeline timeline{lowered.ranks, {}};
+  Timeline timeline{lowered.ranks, {}};
   for (std::size_t rank = 0; rank < walkers.size(); ++rank) {
     if (!walkers[rank]->done()) {
       throw RunFault(static_cast<int>(rank), fmt::format("rank {} waits for ever at {}", rank,

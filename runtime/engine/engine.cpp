@@ -6,8 +6,7 @@ namespace runtime {
 
 namespace {
 
-using costmodel::Action;
-using costmodel::ActionKind;
+using namespace costmodel;
 
 void perform(const Action& a, StageBackend& backend) {
   switch (a.kind) {
@@ -42,19 +41,18 @@ void StageBackend::together(std::span<const Action> cell) {
 }
 
 costmodel::Event execute(std::span<const Action> cell, int rank, StageBackend& backend) {
-  const costmodel::Seconds start = backend.now();
+  const Seconds start = backend.now();
   perform(cell, backend);
-  return {rank, stream_of(cell.front().kind), costmodel::to_text(cell), start, backend.now()};
+  return {rank, stream_of(cell.front().kind), to_text(cell), start, backend.now()};
 }
 
-std::vector<costmodel::Event> execute(const costmodel::Schedule& lowered, int rank,
-                                      StageBackend& backend,
+std::vector<costmodel::Event> execute(const Schedule& lowered, int rank, StageBackend& backend,
                                       const std::function<void(const Action&)>& begins) {
   const auto& actions = lowered.actions[static_cast<std::size_t>(rank)];
   std::vector<std::pair<Moment, Moment>> moments;
   moments.reserve(actions.size());
   for (std::size_t at = 0; at < actions.size();) {
-    const auto cell = costmodel::cell_at(actions, at);
+    const auto cell = cell_at(actions, at);
     if (begins) begins(cell.front());
     const Moment start = backend.moment();
     perform(cell, backend);
@@ -65,9 +63,9 @@ std::vector<costmodel::Event> execute(const costmodel::Schedule& lowered, int ra
   events.reserve(moments.size());
   std::size_t at = 0;
   for (const auto& [start, end] : moments) {
-    const auto cell = costmodel::cell_at(actions, at);
-    events.push_back({rank, stream_of(cell.front().kind), costmodel::to_text(cell),
-                      backend.time_of(start), backend.time_of(end)});
+    const auto cell = cell_at(actions, at);
+    events.push_back({rank, stream_of(cell.front().kind), to_text(cell), backend.time_of(start),
+                      backend.time_of(end)});
     at += cell.size();
   }
   return events;

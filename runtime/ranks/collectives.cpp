@@ -12,7 +12,7 @@ namespace runtime {
 
 namespace {
 
-using costmodel::CollectiveKind;
+using namespace costmodel;
 
 Vector part(const Vector& values, int parts, int index) {
   const Chunk chunk = chunk_of(values.size, parts, (index % parts + parts) % parts);

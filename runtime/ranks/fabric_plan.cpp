@@ -11,11 +11,7 @@
 
 namespace runtime {
 
-using costmodel::Action;
-using costmodel::ActionKind;
-using costmodel::Axis;
-using costmodel::Coordinates;
-using costmodel::Schedule;
+using namespace costmodel;
 
 namespace {
 
@@ -91,7 +87,7 @@ std::vector<FabricChannel> split(const Schedule& s, const FabricChannel& all) {
 }
 
 // Coordinates of the ranks at pipeline rank 0: one for each pipeline.
-std::vector<Coordinates> pipelines(const costmodel::Mesh& mesh) {
+std::vector<Coordinates> pipelines(const Mesh& mesh) {
   std::vector<Coordinates> found;
   for (std::int64_t rank = 0; rank < mesh.size(); ++rank)
     if (const Coordinates at = mesh.coordinates(rank); at.pp == 0) found.push_back(at);
@@ -130,13 +126,13 @@ std::vector<FabricChannel> channels_of(const Schedule& lowered) {
   return channels;
 }
 
-FabricPlan::FabricPlan(const costmodel::ParallelPlan& plan, const Schedule& lowered, bool tied)
+FabricPlan::FabricPlan(const ParallelPlan& plan, const Schedule& lowered, bool tied)
     : mesh_(plan), ranks_(static_cast<int>(mesh_.size())) {
   add_axis(FabricUse::tensor, mesh_, Axis::tensor);
   add_axis(FabricUse::context, mesh_, Axis::context);
   add_replicas();
   if (plan.ep > 1) {
-    const costmodel::Mesh experts = costmodel::expert_mesh(plan);
+    const Mesh experts = expert_mesh(plan);
     add_axis(FabricUse::expert, experts, Axis::expert);
     add_axis(FabricUse::expert_tensor, experts, Axis::tensor);
   }
@@ -148,7 +144,7 @@ void FabricPlan::add_round(FabricRound round) {
   if (!round.groups.empty()) rounds_.push_back(std::move(round));
 }
 
-void FabricPlan::add_axis(FabricUse use, const costmodel::Mesh& mesh, Axis axis) {
+void FabricPlan::add_axis(FabricUse use, const Mesh& mesh, Axis axis) {
   FabricRound round{use, {}};
   for (std::int64_t rank = 0; rank < mesh.size(); ++rank) {
     const auto group = mesh.group(axis, rank);
@@ -180,7 +176,7 @@ std::vector<int> FabricPlan::along(const std::vector<int>& pipeline_ranks,
   return ranks;
 }
 
-void FabricPlan::add_ends(const costmodel::ParallelPlan& plan) {
+void FabricPlan::add_ends(const ParallelPlan& plan) {
   const int last = costmodel::rank_of(plan.schedule, plan.pp, plan.virtual_stages() - 1);
   if (last == 0) return;
   FabricRound round{FabricUse::ends, {}};

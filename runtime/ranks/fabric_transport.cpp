@@ -11,6 +11,8 @@
 
 namespace runtime {
 
+using namespace costmodel;
+
 namespace {
 
 // How many receives of one channel are posted ahead: one to compute with, one in transit.
@@ -50,9 +52,8 @@ class FabricTransport::Group : public GroupOperations {
     transport_.await([&](const Given& given) { return given.stream == stream_; });
     streams_.wait(Streams::compute, done_);
   }
-  std::vector<std::pair<costmodel::Seconds, costmodel::Seconds>> spans(
-      Streams::Event since) override {
-    std::vector<std::pair<costmodel::Seconds, costmodel::Seconds>> found;
+  std::vector<std::pair<Seconds, Seconds>> spans(Streams::Event since) override {
+    std::vector<std::pair<Seconds, Seconds>> found;
     for (const auto& [start, end] : std::exchange(spans_, {})) {
       found.emplace_back(streams_.time(since, start), streams_.time(since, end));
       spare_.insert(spare_.end(), {start, end});
@@ -93,7 +94,7 @@ class FabricTransport::Group : public GroupOperations {
 };
 
 FabricTransport::FabricTransport(Transport& host, const FabricPlan& plan, Fabric& fabric,
-                                 Streams& streams, Memory& memory, costmodel::Seconds patience)
+                                 Streams& streams, Memory& memory, Seconds patience)
     : host_(host),
       plan_(plan),
       fabric_(fabric),

@@ -27,6 +27,8 @@
 
 namespace runtime {
 
+using namespace costmodel;
+
 #ifndef SHARDPLAN_WITH_MPI
 
 std::string mpi_missing() {
@@ -59,7 +61,7 @@ void check(int code, int rank, const char* what) {
 // Polls `done` until it is true, eagerly at first and then every 50 us, because ranks may share
 // cores. False on a timeout.
 template <class Done>
-bool poll(costmodel::Seconds patience, Done done) {
+bool poll(Seconds patience, Done done) {
   constexpr int eager = 100;
   constexpr timespec pause{0, 50'000};
   const auto deadline = Clock::now() + std::chrono::duration<double>(patience.value);
@@ -158,7 +160,7 @@ class MpiTransport : public Transport {
   // takes a while when ranks share cores.
   bool others_gave_up() const {
     MPI_Status status;
-    return poll(costmodel::Seconds(0.2 + 0.2 * std::min(rank_, 10)), [&] {
+    return poll(Seconds(0.2 + 0.2 * std::min(rank_, 10)), [&] {
       int there = 0;
       return MPI_Iprobe(MPI_ANY_SOURCE, given_up_tag(), MPI_COMM_WORLD, &there, &status) ==
                  MPI_SUCCESS &&
@@ -176,7 +178,7 @@ class MpiTransport : public Transport {
     }
     fmt::print(stderr, "shardplan: {}\n", sentence);
     std::fflush(nullptr);
-    poll(costmodel::Seconds(1), [&] {  // not for ranks that do not receive it
+    poll(Seconds(1), [&] {  // not for ranks that do not receive it
       int done = 0;
       return MPI_Testall(size_, words.data(), &done, MPI_STATUSES_IGNORE) != MPI_SUCCESS ||
              done != 0;
@@ -276,7 +278,7 @@ class MpiTransport : public Transport {
     send_segment(from, question_tag(), std::as_bytes(std::span(&lane_, 1)), MPI_COMM_WORLD);
     Waiting other;
     bool arrived_late = false;
-    poll(costmodel::Seconds(1), [&] {
+    poll(Seconds(1), [&] {
       arrived_late = done();
       return arrived_late || answered(from, other);
     });

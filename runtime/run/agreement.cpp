@@ -10,33 +10,34 @@
 
 namespace runtime {
 
+using namespace costmodel;
+
 namespace {
 
-std::string model_text(const costmodel::ModelSpec& m) {
+std::string model_text(const ModelSpec& m) {
   std::string text = fmt::format(
       "{}: {} layers, hidden {}, {} heads ({} of keys) of {}, MLP {}{} {}, vocabulary {}{}, {} "
       "positions up to {}, {}, biases {}{}{}{}",
       m.name, m.layers, m.hidden, m.heads, m.kv_heads, m.head_dim, m.ffn_hidden,
-      m.gated_mlp ? " gated" : "",
-      costmodel::activation_names[static_cast<std::size_t>(m.activation)], m.vocab,
-      m.tie_embeddings ? " tied" : "",
-      costmodel::positions_names[static_cast<std::size_t>(m.positions)], m.max_positions,
-      costmodel::normalization_names[static_cast<std::size_t>(m.normalization)],
+      m.gated_mlp ? " gated" : "", activation_names[static_cast<std::size_t>(m.activation)],
+      m.vocab, m.tie_embeddings ? " tied" : "",
+      positions_names[static_cast<std::size_t>(m.positions)], m.max_positions,
+      normalization_names[static_cast<std::size_t>(m.normalization)],
       m.linear_bias ? "linear" : "-", m.qkv_bias ? " qkv" : "", m.qk_norm ? ", q and k norm" : "",
       m.embedding_norm ? ", embedding norm" : "");
   return text + fmt::format(", dropout {:g}", m.dropout);
 }
 
 // The switches are those that change what is computed, kept or sent.
-std::string stack_text(const costmodel::StackSpec& s) {
+std::string stack_text(const StackSpec& s) {
   std::string switches;
   for (const bool on :
-       {s.kernels.attention == costmodel::AttentionKernel::flash, s.kernels.fused_softmax,
+       {s.kernels.attention == AttentionKernel::flash, s.kernels.fused_softmax,
         s.kernels.fused_bias_activation, s.kernels.fused_bias_dropout_add,
         s.collectives.scatter_gather, s.collectives.embedding_all_reduce, s.memory.selective_half})
     switches += on ? '1' : '0';
   return fmt::format("{} (switches {}, loss {})", s.name, switches,
-                     costmodel::loss_kernel_names[static_cast<std::size_t>(s.kernels.loss)]);
+                     loss_kernel_names[static_cast<std::size_t>(s.kernels.loss)]);
 }
 
 constexpr int answer = 2, begin = 3;  // control messages
@@ -58,7 +59,7 @@ std::string get(Transport& transport, int from) {
 
 }  // namespace
 
-Statements statements(const RunRequest& request, const costmodel::ParallelPlan& plan) {
+Statements statements(const RunRequest& request, const ParallelPlan& plan) {
   const auto& t = request.scenario.training;
   return {
       {"backend", std::string(request.backend->name)},

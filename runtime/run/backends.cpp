@@ -16,8 +16,7 @@
 
 namespace runtime {
 
-using costmodel::ParallelPlan;
-using costmodel::Precision;
+using namespace costmodel;
 
 namespace {
 

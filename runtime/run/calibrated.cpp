@@ -10,14 +10,13 @@
 
 namespace runtime {
 
-using costmodel::ConfigError;
-using costmodel::Scenario;
+using namespace costmodel;
 
 namespace {
 
 // Removes the framework's overheads, and the overlaps that this runtime has not; the operators that
 // a stack chooses stay.
-void without_framework(costmodel::TrainingSpec& training) {
+void without_framework(TrainingSpec& training) {
   auto& stack = training.stack;
   stack.kernels.elementwise_factor = stack.experts.permute_factor = stack.kernels.attention_factor =
       1;
@@ -25,7 +24,7 @@ void without_framework(costmodel::TrainingSpec& training) {
   stack.host.kernel_launch = stack.host.collective_wait = {};
   stack.host.micro_batch = stack.host.iteration = {};
   stack.collectives.backward_tp_overlap = stack.zero.prefetch = false;
-  const costmodel::Overlap asked = training.overlap;
+  const Overlap asked = training.overlap;
   training.overlap = {.overlap_grad_reduce = asked.overlap_grad_reduce,
                       .pp_overlap = true,
                       .cuda_graph = asked.cuda_graph};
@@ -33,33 +32,31 @@ void without_framework(costmodel::TrainingSpec& training) {
 
 }  // namespace
 
-void use_calibrated(Scenario& scenario, const std::string& profile,
-                    const costmodel::ConfigPath& path, costmodel::Precision computed_in) {
-  const costmodel::Mark mark{"--calibrated", 0, 0};
+void use_calibrated(Scenario& scenario, const std::string& profile, const ConfigPath& path,
+                    Precision computed_in) {
+  const Mark mark{"--calibrated", 0, 0};
   std::error_code status;
   if (!std::filesystem::exists(profile, status)) {
     throw ConfigError(
-        {}, fmt::format("shardplan run: there is no profile {}", costmodel::quote(profile)),
-        fmt::format("first run shardplan calibrate --backend cpu --out {}",
-                    costmodel::shell_word(profile)));
+        {}, fmt::format("shardplan run: there is no profile {}", quote(profile)),
+        fmt::format("first run shardplan calibrate --backend cpu --out {}", shell_word(profile)));
   }
   const auto file = std::filesystem::absolute(profile).string();
-  const auto given =
-      costmodel::resolve_config(path, "devices", costmodel::scalar_value(file, mark));
+  const auto given = resolve_config(path, "devices", scalar_value(file, mark));
   auto& cluster = scenario.cluster;
   if (given.value.find("tiers") == nullptr) {
-    cluster.device = costmodel::read_device(given.value, given.name);
+    cluster.device = read_device(given.value, given.name);
   } else {
     const auto* key = given.value.find("device");
     if (key == nullptr) {
       throw ConfigError(given.value.mark, "the profile lacks the key 'device'",
                         "write it with shardplan calibrate --cluster-out");
     }
-    const auto device = costmodel::resolve_config(path, "devices", *key);
-    const auto machine = costmodel::read_cluster(given.value, given.name,
-                                                 costmodel::read_device(device.value, device.name));
+    const auto device = resolve_config(path, "devices", *key);
+    const auto machine =
+        read_cluster(given.value, given.name, read_device(device.value, device.name));
     const auto devices = cluster.devices;
-    cluster = costmodel::resized(machine, devices);
+    cluster = resized(machine, devices);
     cluster.devices_per_node = devices;  // they are all on this machine
     scenario.cluster_text = given.name;
   }

@@ -11,6 +11,8 @@
 
 namespace runtime {
 
+using namespace costmodel;
+
 namespace {
 
 std::optional<double> error_of(Unit unit, double predicted, double measured) {
@@ -35,11 +37,11 @@ class Rows {
   std::vector<Compared> rows;
 };
 
-void add_stages(const RunResult& r, const costmodel::Estimate& e, Rows& rows) {
+void add_stages(const RunResult& r, const Estimate& e, Rows& rows) {
   for (const bool backward : {false, true}) {
-    const auto said = costmodel::by_rank(backward ? e.stage_backward : e.stage_forward, r.plan);
+    const auto said = by_rank(backward ? e.stage_backward : e.stage_forward, r.plan);
     const auto seen =
-        costmodel::by_rank(backward ? r.measured.stage_backward : r.measured.stage_forward, r.plan);
+        by_rank(backward ? r.measured.stage_backward : r.measured.stage_forward, r.plan);
     const char* name = backward ? "backward" : "forward";
     for (std::size_t p = 0; p < said.size(); ++p) {
       rows.add(fmt::format("stages.{}.{}_s", p, name), fmt::format("stage {} {}", p, name),
@@ -48,7 +50,7 @@ void add_stages(const RunResult& r, const costmodel::Estimate& e, Rows& rows) {
   }
 }
 
-Rows times_of(const RunResult& r, const costmodel::Estimate& e) {
+Rows times_of(const RunResult& r, const Estimate& e) {
   Rows rows;
   rows.add("iteration_s", "iteration", Unit::seconds, e.iteration.value,
            r.measured.iteration.value);
@@ -72,8 +74,8 @@ void add_memory(const RunResult& r, Rows& rows) {
 }
 
 void add_traffic(const RunResult& r, Rows& rows) {
-  const costmodel::Traffic& said = r.predicted.traffic;
-  const costmodel::Traffic seen = most_traffic(r.measured);
+  const Traffic& said = r.predicted.traffic;
+  const Traffic seen = most_traffic(r.measured);
   const auto add = [&](const char* key, const char* title, costmodel::Bytes a, costmodel::Bytes b) {
     if (a.value == 0 && b.value == 0) return;
     rows.add(fmt::format("communication.{}_bytes", key), fmt::format("{} a device", title),
@@ -87,8 +89,8 @@ void add_traffic(const RunResult& r, Rows& rows) {
 
 }  // namespace
 
-costmodel::Traffic most_traffic(const RunSummary& measured) {
-  costmodel::Traffic most;
+Traffic most_traffic(const RunSummary& measured) {
+  Traffic most;
   for (const auto& sent : measured.traffic)
     if (sent.total() > most.total()) most = sent;
   return most;
@@ -98,8 +100,8 @@ std::string not_predicted(const RunResult& r) {
   if (std::isfinite(r.predicted.iteration.value)) return "";
   const auto precision = r.scenario.training.precision;
   std::string why = "the model gives no finite time";
-  for (const costmodel::ClusterSpec& group : groups_of(r.scenario.cluster)) {
-    if (group.device.peak_of(precision) == costmodel::FlopsPerSecond(0))
+  for (const ClusterSpec& group : groups_of(r.scenario.cluster)) {
+    if (group.device.peak_of(precision) == FlopsPerSecond(0))
       why = fmt::format("device {} has no {} rate", group.device.name, to_string(precision));
   }
   return "the iteration time is not predicted: " + why;
@@ -114,8 +116,8 @@ std::string limit_missed(const RunResult& r, double limit_pct) {
                      error ? fmt::format("{:.1f} %", std::abs(*error)) : "infinitely", limit_pct);
 }
 
-costmodel::Estimate at_measured_time(const RunResult& r) {
-  costmodel::Estimate e = r.predicted;
+Estimate at_measured_time(const RunResult& r) {
+  Estimate e = r.predicted;
   e.iteration = r.measured.iteration;
   set_throughput(r.scenario.cluster, r.scenario.training, e);
   return e;

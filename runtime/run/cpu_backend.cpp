@@ -11,14 +11,13 @@
 
 namespace runtime {
 
-using costmodel::format_bytes;
-using costmodel::ParallelPlan;
+using namespace costmodel;
 
 namespace {
 
 // Refuses runs that do not fit: a machine out of memory kills arbitrary processes, not only the
 // run.
-void require_free_memory(const std::vector<int>& here, const costmodel::Estimate& predicted) {
+void require_free_memory(const std::vector<int>& here, const Estimate& predicted) {
   const costmodel::Bytes needed = memory_of_ranks(predicted, here);
   const auto free = free_memory();
   if (!free || needed <= *free) return;

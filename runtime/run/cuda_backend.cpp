@@ -14,9 +14,7 @@
 
 namespace runtime {
 
-using costmodel::ConfigError;
-using costmodel::ParallelPlan;
-using costmodel::Precision;
+using namespace costmodel;
 
 namespace {
 
@@ -114,7 +112,7 @@ const Gpu& gpu_at(const CudaReport& report, const RunRequest& request, const Tra
 std::unique_ptr<GpuGauge> gauge_of_gpu(const RunRequest& request, const Transport& transport) {
   const CudaReport report = cuda_plugin().report();
   return std::make_unique<GpuGauge>(load_nvml(), gpu_at(report, request, transport).bus,
-                                    costmodel::Seconds(0.05));
+                                    Seconds(0.05));
 }
 
 std::string host_name() {
@@ -145,7 +143,7 @@ const ComputeBackend& cuda_backend() {
       .on_gpus = true,
       .require_plan = require_for_gpus,
       .require_memory = [](const std::vector<int>&,
-                           const costmodel::Estimate&) {},  // a GPU out of memory throws by itself
+                           const Estimate&) {},  // a GPU out of memory throws by itself
       .notes_on_ranks = notes_on_gpus,
       .device_of = gpu_of,
       .gauge_of = gauge_of_gpu,

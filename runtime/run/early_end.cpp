@@ -12,6 +12,8 @@
 
 namespace runtime {
 
+using namespace costmodel;
+
 void EarlyEnd::add(std::vector<RankMeasurement> iteration) {
   progress_.add(std::move(iteration));
   if (!request_.so_far || Clock::now() < next_) return;
@@ -19,7 +21,7 @@ void EarlyEnd::add(std::vector<RankMeasurement> iteration) {
   if (told_) return;
   try {
     request_.so_far(partial("still running when this was written"));
-  } catch (const costmodel::ConfigError& fault) {  // the report at the end may find a place
+  } catch (const ConfigError& fault) {  // the report at the end may find a place
     if (!std::exchange(warned_, true))
       fmt::print(stderr, "shardplan run: {} (the run goes on)\n", fault.what());
   }
@@ -66,16 +68,16 @@ void EarlyEnd::note_cause(const std::string& cause) {
   cause_known_.notify_all();
 }
 
-std::string EarlyEnd::noted_cause(costmodel::Seconds moment) {
+std::string EarlyEnd::noted_cause(Seconds moment) {
   std::unique_lock lock(cause_mutex_);
   cause_known_.wait_for(lock, std::chrono::duration<double>(moment.value),
                         [&] { return !cause_.empty(); });
   return cause_;
 }
 
-void EarlyEnd::tell_signal(int number, costmodel::Seconds moment) {
+void EarlyEnd::tell_signal(int number, Seconds moment) {
   std::string cause = noted_cause(moment);
-  if (cause.empty()) cause = costmodel::interrupted_text(number);
+  if (cause.empty()) cause = interrupted_text(number);
   fmt::print(stderr, "shardplan run: {}\n", cause);
   tell(cause);
 }

@@ -19,15 +19,11 @@
 
 namespace runtime {
 
-using costmodel::ParallelPlan;
-using costmodel::PipelineTimes;
-using costmodel::Schedule;
-using costmodel::Seconds;
-using costmodel::Timeline;
+using namespace costmodel;
 
 namespace {
 
-Schedule schedule_of(const ParallelPlan& plan, const costmodel::PlanCost& cost) {
+Schedule schedule_of(const ParallelPlan& plan, const PlanCost& cost) {
   return costmodel::schedule_of(plan, cost.micro_batches, cost.times, cost.shares);
 }
 
@@ -61,7 +57,7 @@ RankMeasurement noted(int rank, const Schedule& lowered,
   own.pipeline_rank = rank;
   const auto& actions = lowered.actions[static_cast<std::size_t>(rank)];
   std::size_t event = 0;  // of the first action's cell
-  for (const costmodel::Action& action : actions) {
+  for (const Action& action : actions) {
     if (!action.beside && !own.actions.empty()) ++event;
     own.actions.push_back({action, events[event].start, events[event].end});
   }
@@ -94,8 +90,7 @@ std::optional<Emulated> over_processes(const RunRequest& request, const Parallel
 // How much later one pipeline ended than in the simulator.
 Seconds later(const Timeline& timeline, const Schedule& schedule, const PipelineTimes& times) {
   std::vector<double> scratch;
-  return measured(timeline).makespan -
-         costmodel::simulate_makespan(costmodel::compile(schedule), times, scratch);
+  return measured(timeline).makespan - simulate_makespan(compile(schedule), times, scratch);
 }
 
 std::vector<std::string> notes_of(const RunRequest& request, int ranks, Seconds overhead) {
@@ -107,7 +102,7 @@ std::vector<std::string> notes_of(const RunRequest& request, int ranks, Seconds 
     notes.push_back(
         fmt::format("an action takes {} longer here than it should, which the "
                     "prediction does not count",
-                    costmodel::format_seconds(overhead)));
+                    format_seconds(overhead)));
   }
   return notes;
 }
@@ -116,14 +111,14 @@ std::vector<std::string> notes_of(const RunRequest& request, int ranks, Seconds 
 // and then the modelled time of what they do together.
 class Emulation {
  public:
-  Emulation(const RunRequest& request, costmodel::Evaluator& evaluator, RunResult& result)
+  Emulation(const RunRequest& request, Evaluator& evaluator, RunResult& result)
       : request_(request), result_(result), pipelines_(result.plan, evaluator) {}
 
   // Returns false on a rank that another one answers for.
   bool run() {
     if (pipelines_.size() > 1 && one_of_several() && !request_.virtual_clock)
       throw RunFault(0, "replicas of unequal shares are emulated by one process, on threads");
-    for (const costmodel::PlacedPipeline& one : pipelines_)
+    for (const PlacedPipeline& one : pipelines_)
       if (!emulate_one(one)) return false;
     result_.measured.timeline.ranks = result_.plan.pp;
     result_.measured.iteration = pipelines_.together(ends_).end.iteration;
@@ -146,11 +141,11 @@ class Emulation {
     return Emulated{emulate_virtual(lowered, times), Seconds(0)};
   }
 
-  bool emulate_one(const costmodel::PlacedPipeline& one) {
+  bool emulate_one(const PlacedPipeline& one) {
     const ParallelPlan& plan = one.pipeline.plan;
     ends_.push_back(one.evaluator->end_of(plan));
     const auto cost = one.evaluator->cost(plan);
-    const Schedule schedule = schedule_of(plan, cost), lowered = costmodel::lower(schedule);
+    const Schedule schedule = schedule_of(plan, cost), lowered = lower(schedule);
     std::optional<Emulated> seen = emulated(plan, lowered, cost.times);
     if (!seen) return false;
     ends_.back().meeting += later(seen->timeline, schedule, cost.times);
@@ -181,7 +176,7 @@ class Emulation {
 
   const RunRequest& request_;
   RunResult& result_;
-  const costmodel::PlacedPipelines pipelines_;
+  const PlacedPipelines pipelines_;
   std::vector<costmodel::Ending> ends_;
   Seconds overhead_, last_meeting_;
 };
@@ -195,7 +190,7 @@ std::optional<RunResult> emulate(const RunRequest& request) {
   result.iterations = 1;
   result.plan = executed_plan(request.scenario);
   const auto& s = result.scenario = request.scenario;
-  costmodel::Evaluator evaluator(s.model, s.cluster, s.training);
+  Evaluator evaluator(s.model, s.cluster, s.training);
   result.predicted = evaluator.estimate(result.plan);
   if (!Emulation(request, evaluator, result).run()) return std::nullopt;
   return result;

@@ -11,7 +11,7 @@
 
 namespace runtime {
 
-using costmodel::Bytes;
+using namespace costmodel;
 
 namespace fs = std::filesystem;
 
@@ -109,7 +109,7 @@ std::optional<Bytes> free_memory() {
 namespace {
 
 // For stages with devices of their own: their ranks are consecutive, in the order of the stages.
-Bytes memory_by_stage(const costmodel::Estimate& predicted, const std::vector<int>& ranks) {
+Bytes memory_by_stage(const Estimate& predicted, const std::vector<int>& ranks) {
   Bytes sum;
   std::int64_t first = 0;
   for (std::size_t k = 0; k < predicted.meshes.size(); ++k) {
@@ -124,9 +124,9 @@ Bytes memory_by_stage(const costmodel::Estimate& predicted, const std::vector<in
 
 }  // namespace
 
-Bytes memory_of_ranks(const costmodel::Estimate& predicted, const std::vector<int>& ranks) {
+Bytes memory_of_ranks(const Estimate& predicted, const std::vector<int>& ranks) {
   if (!predicted.meshes.empty()) return memory_by_stage(predicted, ranks);
-  const costmodel::Mesh mesh(predicted.plan);
+  const Mesh mesh(predicted.plan);
   Bytes sum;
   for (const int rank : ranks) {
     if (rank >= mesh.size()) continue;

@@ -25,11 +25,7 @@
 
 namespace runtime {
 
-using costmodel::ConfigError;
-using costmodel::Evaluator;
-using costmodel::ParallelPlan;
-using costmodel::Precision;
-using costmodel::Scenario;
+using namespace costmodel;
 
 namespace {
 
@@ -41,8 +37,7 @@ void require_supported(const Scenario& s, const ParallelPlan& plan) {
 }
 
 // Before the run: does not predict replayed launches that the backend cannot replay.
-void replay_as_can_be(const RunRequest& request, costmodel::TrainingSpec& t,
-                      std::vector<std::string>& notes) {
+void replay_as_can_be(const RunRequest& request, TrainingSpec& t, std::vector<std::string>& notes) {
   if (!t.overlap.cuda_graph) return;
   const std::string refused = graphs_refused(
       {.on_gpus = request.backend->devices().on_gpus, .virtual_devices = request.virtual_devices});
@@ -65,7 +60,7 @@ std::unique_ptr<GraphedDevice> graphed(Device& device, const RunRequest& request
 // Whether to measure the core's pace: only when the profile has a yardstick.
 bool is_paced(const RunRequest& request) {
   return !request.backend->devices().on_gpus &&
-         request.scenario.cluster.device.yardstick > costmodel::Seconds(0);
+         request.scenario.cluster.device.yardstick > Seconds(0);
 }
 
 // Why gradients are not reduced concurrently with the backward although the plan asks for it; ""
@@ -82,7 +77,7 @@ std::string not_beside(const Evaluator& evaluator, const ParallelPlan& plan, con
 // What rank 0's GPU did meanwhile; stops the gauge.
 std::string note_of(GpuGauge& gauge, const RankMeasurement& own, std::int64_t ranks) {
   return fmt::format("{}, arena's peak {}{}", gauge.stop_and_tell(),
-                     costmodel::format_bytes(costmodel::Bytes(static_cast<double>(own.peak))),
+                     format_bytes(costmodel::Bytes(static_cast<double>(own.peak))),
                      ranks > 1 ? " (rank 0's GPU)" : "");
 }
 
@@ -167,8 +162,8 @@ ParallelPlan executed_plan(const Scenario& s) {
     throw ConfigError({s.file, 0, 0}, "run executes no encoder-decoder models",
                       "take a gpt or llama model, or `shardplan simulate` this one");
   }
-  ParallelPlan plan = costmodel::resolve_plan(s);
-  for (const costmodel::Pipeline& pipeline : pipelines_of(plan, s.training.global_batch)) {
+  ParallelPlan plan = resolve_plan(s);
+  for (const Pipeline& pipeline : pipelines_of(plan, s.training.global_batch)) {
     const bool written = !pipeline.plan.even();
     if (!written && groups_of(cluster_of(pipeline, s.cluster)).size() == 1) continue;
     throw ConfigError(s.plan.mark_of("stages"),
@@ -179,10 +174,10 @@ ParallelPlan executed_plan(const Scenario& s) {
   return plan;
 }
 
-std::string compute_as_can_be(const Backend& backend, costmodel::TrainingSpec& t) {
+std::string compute_as_can_be(const Backend& backend, TrainingSpec& t) {
   const Precision precision = backend.computed_in(t.precision);
   const bool wide = precision == Precision::fp32, narrow = is_narrow(precision);
-  costmodel::StackMemory& memory = t.stack.memory;
+  StackMemory& memory = t.stack.memory;
   const bool as_said =
       t.precision == precision && t.gradient_precision == Precision::fp32 &&
       (wide || (memory.master_weights && !memory.fp32_shards && !memory.bf16_optimizer)) &&

@@ -13,6 +13,8 @@
 
 namespace runtime {
 
+using namespace costmodel;
+
 namespace {
 
 std::string trace_of(const RunSummary& measured) {
@@ -21,16 +23,15 @@ std::string trace_of(const RunSummary& measured) {
 
 }  // namespace
 
-void write_report(const RunResult& result, const costmodel::Scenario& scenario,
-                  const OutputOptions& options) {
+void write_report(const RunResult& result, const Scenario& scenario, const OutputOptions& options) {
   if (!options.trace.empty()) {
-    costmodel::write_file(options.trace, trace_of(result.measured));
+    write_file(options.trace, trace_of(result.measured));
     const std::string left_out = left_out_of_trace(result.measured.timeline);
     if (!left_out.empty()) fmt::print(stderr, "shardplan run: {}\n", left_out);
   }
   const std::string text = options.json ? run_json(result) : run_report(result, scenario);
-  if (!options.out.empty()) return costmodel::write_file(options.out, text);
-  options.json ? costmodel::write_standard_output(text) : costmodel::print_report(text);
+  if (!options.out.empty()) return write_file(options.out, text);
+  options.json ? write_standard_output(text) : print_report(text);
 }
 
 void write_early_end(const RunResult& result, const RunRequest& request,
@@ -41,11 +42,11 @@ void write_early_end(const RunResult& result, const RunRequest& request,
 }
 
 // On one line that is overwritten, or on a line each.
-std::function<void(int, costmodel::Seconds)> progress(int iterations, bool lines) {
-  return [lines, iterations](int iteration, costmodel::Seconds time) {
+std::function<void(int, Seconds)> progress(int iterations, bool lines) {
+  return [lines, iterations](int iteration, Seconds time) {
     const bool ends = lines || iteration + 1 == iterations;
     fmt::print(stderr, "{}iteration {} of {}: {}{}", lines ? "" : "\r", iteration + 1, iterations,
-               costmodel::format_seconds(time), ends ? "\n" : "   ");
+               format_seconds(time), ends ? "\n" : "   ");
   };
 }
 

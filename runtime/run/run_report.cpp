@@ -11,15 +11,15 @@
 
 namespace runtime {
 
-using costmodel::printable;
+using namespace costmodel;
 
 namespace {
 
 std::string value_text(Unit unit, double value) {
   if (!std::isfinite(value)) return "-";
   switch (unit) {
-    case Unit::seconds: return costmodel::format_seconds(costmodel::Seconds(value));
-    case Unit::bytes: return costmodel::format_bytes(costmodel::Bytes(value));
+    case Unit::seconds: return format_seconds(Seconds(value));
+    case Unit::bytes: return format_bytes(costmodel::Bytes(value));
     case Unit::fraction: return fmt::format("{:.1f} %", 100 * value);
   }
   return {};
@@ -67,7 +67,7 @@ std::string comparison_text(const std::vector<Compared>& rows, bool at_pace) {
   return text;
 }
 
-std::string run_report(const RunResult& r, const costmodel::Scenario& s) {
+std::string run_report(const RunResult& r, const Scenario& s) {
   const std::string iterations =
       r.iterations == 1 ? "1 iteration, a cold one"
                         : fmt::format("{} iterations, the first one to warm up", r.iterations);
@@ -80,6 +80,42 @@ std::string run_report(const RunResult& r, const costmodel::Scenario& s) {
   if (r.interrupted) text += fmt::format("ended early: {}\n\n", printable(r.cause));
   text += comparison_text(compare(r), r.at_pace.has_value());
   text += losses_text(r.measured.loss);
+  for (const auto& note : r.notes) text += fmt::format("note: {}\n", printable(note));
+  return text;
+}
+
+std::uint64_t checksum(const std::vector<std::int64_t>& tokens) {
+  std::uint64_t hash = 14695981039346656037U;
+  for (const std::int64_t token : tokens)
+    hash = (hash ^ static_cast<std::uint64_t>(token)) * 1099511628211U;
+  return hash;
+}
+
+std::string serve_report(const ServeResult& r) {
+  const auto& s = r.scenario;
+  const auto& batch = r.job.batch;
+  const auto& sizes = r.job.sizes;
+  const std::int64_t requests = batch.requests * sizes.dp;
+  const auto several = [](std::int64_t count, const char* what) {
+    return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s");
+  };
+  std::string text = fmt::format("{} on {}, {} of {} + {} tokens\n",
+                                 printable(s.model.name.empty() ? s.model_text : s.model.name),
+                                 printable(s.cluster_text), several(requests, "request"),
+                                 batch.input, batch.output);
+  text += fmt::format("t {} · p {} · d {}, keys and values in blocks of {}\n", sizes.tp, sizes.pp,
+                      sizes.dp, several(r.job.block_size, "token"));
+  text += fmt::format("backend {}: {}, {}\n\n", r.backend, several(sizes.devices(), "rank"),
+                      r.iterations == 1
+                          ? "1 batch, a cold one"
+                          : fmt::format("{} batches, the first one to warm up", r.iterations));
+  text += comparison_text(compare(r), r.at_pace.has_value());
+  const double tokens = static_cast<double>(requests * batch.output);
+  const Seconds all =
+      r.measured.first_token + r.measured.token * static_cast<double>(batch.output - 1);
+  text +=
+      fmt::format("\n{} of {}, {:.0f} tokens/s, checksum {:016x}\n", several(requests, "answer"),
+                  several(batch.output, "token"), tokens / all.value, checksum(r.tokens));
   for (const auto& note : r.notes) text += fmt::format("note: {}\n", printable(note));
   return text;
 }

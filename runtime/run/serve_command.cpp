@@ -17,9 +17,7 @@
 
 namespace runtime {
 
-using costmodel::Bytes;
-using costmodel::Seconds;
-using costmodel::ServingScenario;
+using namespace costmodel;
 
 namespace {
 
@@ -32,10 +30,9 @@ std::vector<StageCounts> ledger_of(const ServedJob& job) {
   using costmodel::CacheFormat;
   std::vector<StageCounts> stages;
   for (int p = 0; p < job.sizes.pp; ++p) {
-    const costmodel::ServedStage stage = served_stage(job.model, job.sizes.pp, p);
+    const ServedStage stage = served_stage(job.model, job.sizes.pp, p);
     StageCounts counts;
-    counts.weights =
-        stage_weights(job.model, costmodel::WeightFormat::fp32, job.sizes, stage).value;
+    counts.weights = stage_weights(job.model, WeightFormat::fp32, job.sizes, stage).value;
     const Bytes token = cache_bytes_per_layer(job.model, job.sizes.tp, CacheFormat::fp32);
     counts.cache = token.value * static_cast<double>(stage.layers * job.block_size *
                                                      cache_blocks(job.batch, job.block_size));
@@ -46,15 +43,15 @@ std::vector<StageCounts> ledger_of(const ServedJob& job) {
 }
 
 ServeTimes predicted_times(const ServingScenario& s, const ServedJob& job) {
-  const costmodel::StepTimes steps(s.model, s.cluster, s.serving, job.sizes);
+  const StepTimes steps(s.model, s.cluster, s.serving, job.sizes);
   const auto requests = static_cast<double>(job.batch.requests);
   const auto input = static_cast<double>(job.batch.input);
   const auto output = static_cast<double>(job.batch.output);
-  costmodel::StepLoad prompts;
+  StepLoad prompts;
   prompts.prefill_tokens = requests * input;
-  prompts.prefill_pairs = requests * costmodel::prefill_pairs(input, 0);
+  prompts.prefill_pairs = requests * prefill_pairs(input, 0);
   prompts.prompts = requests;
-  costmodel::StepLoad decode;
+  StepLoad decode;
   decode.decodes = requests;
   decode.decode_context = requests * (input + output / 2);
   ServeTimes times{steps.of(prompts).total(), {}};
@@ -62,8 +59,8 @@ ServeTimes predicted_times(const ServingScenario& s, const ServedJob& job) {
   return times;
 }
 
-costmodel::ParallelPlan plan_of(const ServedJob& job) {
-  costmodel::ParallelPlan plan;
+ParallelPlan plan_of(const ServedJob& job) {
+  ParallelPlan plan;
   plan.tp = job.sizes.tp;
   plan.pp = job.sizes.pp;
   plan.dp = job.sizes.dp;
@@ -82,11 +79,10 @@ void require_free(const ServedJob& job, const std::vector<StageCounts>& ledger,
   if (!free || needed <= free->value) return;
   throw RunFault(0, fmt::format("weights and caches of {} ranks hold {}, and this machine has {} "
                                 "left; choose a smaller model or batch, or more machines",
-                                here.size(), costmodel::format_bytes(Bytes(needed)),
-                                costmodel::format_bytes(*free)));
+                                here.size(), format_bytes(Bytes(needed)), format_bytes(*free)));
 }
 
-std::string plan_text(const costmodel::ServingSizes& sizes) {
+std::string plan_text(const ServingSizes& sizes) {
   return fmt::format("t {} · p {} · d {}", sizes.tp, sizes.pp, sizes.dp);
 }
 
@@ -252,15 +248,15 @@ class Summary {
 
   const std::vector<ServedRecord>& ranks_;
   ServeResult& result_;
-  costmodel::ServingSizes sizes_;
+  ServingSizes sizes_;
 };
 
 // CPUs compute in fp32 whatever is said, and send between stages as this runtime does.
 void compute_as_can_be(ServeResult& result) {
   auto& serving = result.scenario.serving;
-  const bool as_said = serving.weights == costmodel::WeightFormat::fp32 &&
-                       serving.kv_cache == costmodel::CacheFormat::fp32;
-  serving.weights = costmodel::WeightFormat::fp32;
+  const bool as_said =
+      serving.weights == WeightFormat::fp32 && serving.kv_cache == costmodel::CacheFormat::fp32;
+  serving.weights = WeightFormat::fp32;
   serving.kv_cache = costmodel::CacheFormat::fp32;
   serving.engine = result.job.engine;
   if (!as_said)
@@ -302,7 +298,7 @@ bool serves(const Backend& backend) {
 
 std::optional<ServeResult> serve_job(const ServedJob& job, const ServeRequest& request) {
   const RunRequest run = as_run(job, request);
-  const costmodel::ParallelPlan plan = plan_of(job);
+  const ParallelPlan plan = plan_of(job);
   const RunResult nothing;
   EarlyEnd end(run, nothing);
   std::vector<ServedRecord> ranks;

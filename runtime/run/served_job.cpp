@@ -12,11 +12,7 @@
 
 namespace runtime {
 
-using costmodel::ConfigError;
-using costmodel::LengthSpec;
-using costmodel::Mark;
-using costmodel::ServingScenario;
-using costmodel::Value;
+using namespace costmodel;
 
 namespace {
 
@@ -45,16 +41,16 @@ class Refusals {
   }
 
   // What training's runtime lacks, serving's does too.
-  void check_model(const costmodel::ServingSizes& sizes) const {
-    costmodel::TrainingSpec training;
+  void check_model(const ServingSizes& sizes) const {
+    TrainingSpec training;
     training.stack.collectives.embedding_all_reduce = true;
-    costmodel::ParallelPlan plan;
+    ParallelPlan plan;
     plan.tp = sizes.tp;
     for (const auto& fault : unsupported(s_.model, training, plan)) {
       const bool in_plan = fault.key == "tp";
       refuse(true, in_plan ? "plan" : "model", in_plan ? "tp" : "", fault.reason, fault.remedy);
     }
-    const bool learned = s_.model.positions == costmodel::Positions::learned;
+    const bool learned = s_.model.positions == Positions::learned;
     refuse(learned && s_.model.max_positions == 0, "model", "max_positions",
            "the model's table of learned positions has no length", "add max_positions");
   }
@@ -85,7 +81,7 @@ class Refusals {
     return std::llround(length.mean);
   }
 
-  std::int64_t requests(const costmodel::ServingSizes& sizes) const {
+  std::int64_t requests(const ServingSizes& sizes) const {
     const auto& v = s_.serving;
     const char* key = v.concurrency > 0 ? "concurrency" : "requests";
     const std::int64_t all = v.concurrency > 0 ? v.concurrency : v.requests;
@@ -100,8 +96,7 @@ class Refusals {
     return all / sizes.dp;
   }
 
-  void check_batch(const costmodel::ServedBatch& batch,
-                   const costmodel::ServingSizes& sizes) const {
+  void check_batch(const ServedBatch& batch, const ServingSizes& sizes) const {
     refuse(batch.input > batch.budget && !s_.serving.limits.chunked_prefill, "serving",
            "input_tokens",
            fmt::format("prompts of {} tokens exceed a pass of {}, and are not cut", batch.input,
@@ -132,7 +127,7 @@ ServedJob served_job(const Value& root, const ServingScenario& s, std::uint64_t 
                      std::size_t memory_limit) {
   const Refusals refusals(root, s);
   refusals.check_plan();
-  const costmodel::ServingSizes sizes = sizes_of(s);
+  const ServingSizes sizes = sizes_of(s);
   refusals.check_serving();
   refusals.check_model(sizes);
   ServedJob job{.model = s.model,

@@ -16,9 +16,7 @@
 
 namespace runtime {
 
-using costmodel::AfterSignal;
-using costmodel::OnInterrupt;
-using costmodel::ParallelPlan;
+using namespace costmodel;
 
 namespace {
 
@@ -66,11 +64,11 @@ void train_over_tcp(const RunRequest& request, const ParallelPlan&, EarlyEnd& en
   // busy, the thread that notices may have to wait for one.
   const OnInterrupt on_interrupt([&end, speaks](int number) {
     if (speaks) {
-      end.tell_signal(number, costmodel::Seconds(0.4));
+      end.tell_signal(number, Seconds(0.4));
       return AfterSignal::end;
     }
     const auto until = std::chrono::steady_clock::now() + std::chrono::milliseconds(700);
-    const std::string cause = end.noted_cause(costmodel::Seconds(0.7));
+    const std::string cause = end.noted_cause(Seconds(0.7));
     if (!cause.empty()) fmt::print(stderr, "shardplan run: {}\n", cause);
     std::this_thread::sleep_until(until);
     return AfterSignal::end;

@@ -9,16 +9,16 @@
 
 namespace runtime {
 
-using costmodel::Violation;
+using namespace costmodel;
 
 namespace {
 
 // The gradients of all groups are summed shard by shard of the tensor ranks.
-std::vector<Violation> unsupported_together(const costmodel::ModelSpec& model,
-                                            const std::vector<costmodel::Pipeline>& all) {
+std::vector<Violation> unsupported_together(const ModelSpec& model,
+                                            const std::vector<Pipeline>& all) {
   std::vector<Violation> found;
-  const costmodel::ParallelPlan& first = all.front().plan;
-  for (const costmodel::Pipeline& one : all) {
+  const ParallelPlan& first = all.front().plan;
+  for (const Pipeline& one : all) {
     if (one.plan.tp != first.tp) {
       found.push_back({"replicas",
                        fmt::format("the runtime sums gradients of equally wide tensor groups, and "
@@ -38,8 +38,7 @@ std::vector<Violation> unsupported_together(const costmodel::ModelSpec& model,
 
 // How the weights are trained and sharded.
 template <class Refuse>
-void refuse_recipe(const costmodel::TrainingSpec& training, const costmodel::ParallelPlan& plan,
-                   Refuse refuse) {
+void refuse_recipe(const TrainingSpec& training, const ParallelPlan& plan, Refuse refuse) {
   refuse(training.fine_tuning.adapts(), "training",
          "the runtime trains all weights: it has no adapters and no frozen base",
          "leave training.fine_tuning out, or set its method: full");
@@ -50,14 +49,13 @@ void refuse_recipe(const costmodel::TrainingSpec& training, const costmodel::Par
   refuse(training.packing.packed, "training",
          "the runtime's attention does not tell the samples of a sequence apart",
          "leave training.packing out");
-  refuse(training.optimizer != costmodel::Optimizer::adam, "optimizer",
-         "the runtime's optimizer is Adam", "set optimizer: adam");
+  refuse(training.optimizer != Optimizer::adam, "optimizer", "the runtime's optimizer is Adam",
+         "set optimizer: adam");
 }
 
 // Of the plan of one pipeline.
-std::vector<Violation> unsupported_alone(const costmodel::ModelSpec& model,
-                                         const costmodel::TrainingSpec& training,
-                                         const costmodel::ParallelPlan& plan) {
+std::vector<Violation> unsupported_alone(const ModelSpec& model, const TrainingSpec& training,
+                                         const ParallelPlan& plan) {
   std::vector<Violation> found;
   const auto refuse = [&](bool fault, const char* key, std::string reason, std::string remedy) {
     if (fault) found.push_back({key, std::move(reason), std::move(remedy)});
@@ -71,14 +69,14 @@ std::vector<Violation> unsupported_alone(const costmodel::ModelSpec& model,
          "take a gpt or llama model without them");
   refuse(model.parallel_block, "model", "the runtime has no parallel attention and MLP",
          "set parallel_block: false");
-  refuse(model.positions == costmodel::Positions::alibi, "model", "the runtime has no ALiBi",
+  refuse(model.positions == Positions::alibi, "model", "the runtime has no ALiBi",
          "set positions: rotary or learned");
-  const bool known = model.gated_mlp ? model.activation == costmodel::ActivationFunction::silu
-                                     : model.activation == costmodel::ActivationFunction::gelu;
+  const bool known = model.gated_mlp ? model.activation == ActivationFunction::silu
+                                     : model.activation == ActivationFunction::gelu;
   refuse(!known, "model", "the runtime's activations are GELU and, gated, SiLU",
          "set activation: gelu, or silu with gated_mlp: true");
   for (int k = 0; k < plan.different_stages(); ++k) {
-    const costmodel::StagePlan stage = plan.stage(k);
+    const StagePlan stage = plan.stage(k);
     const std::size_t before = found.size();
     refuse(stage.cp > 1, "cp", "the runtime has no context parallelism", "set cp: 1");
     refuse(stage.ep > 1 || stage.etp > 1, "ep", "the runtime has no expert parallelism",
@@ -102,7 +100,7 @@ std::vector<Violation> unsupported_alone(const costmodel::ModelSpec& model,
          fmt::format("stack {} does not sum tied embeddings over stages", training.stack.name),
          "choose another training.stack, or tie_embeddings: false");
   refuse(training.stack.memory.selective_half &&
-             plan.recompute.granularity == costmodel::Recomputation::selective,
+             plan.recompute.granularity == Recomputation::selective,
          "recompute",
          fmt::format("the runtime does not recompute as stack {} does", training.stack.name),
          "set recompute: full, or choose another training.stack");
@@ -112,11 +110,10 @@ std::vector<Violation> unsupported_alone(const costmodel::ModelSpec& model,
 
 }  // namespace
 
-std::vector<Violation> unsupported(const costmodel::ModelSpec& model,
-                                   const costmodel::TrainingSpec& training,
-                                   const costmodel::ParallelPlan& plan) {
+std::vector<Violation> unsupported(const ModelSpec& model, const TrainingSpec& training,
+                                   const ParallelPlan& plan) {
   const auto pipelines = pipelines_of(plan, training.global_batch);
-  for (const costmodel::Pipeline& pipeline : pipelines) {
+  for (const Pipeline& pipeline : pipelines) {
     auto faults = unsupported_alone(model, training, pipeline.plan);
     if (!faults.empty()) return faults;
   }

@@ -8,11 +8,7 @@
 
 namespace runtime {
 
-using costmodel::Collective;
-using costmodel::CollectiveKind;
-using costmodel::Node;
-using costmodel::TensorId;
-using costmodel::TensorRole;
+using namespace costmodel;
 
 namespace {
 
@@ -51,7 +47,7 @@ NodeParameters applied(const LayerPass& pass, std::size_t index) {
 ForwardPass::ForwardPass(Device& device, Communicator& tensor_group, int tag, Arena& arena)
     : device_(device), tensor_(tensor_group), tag_(tag), arena_(arena) {}
 
-Block ForwardPass::take(const costmodel::TensorInfo& info) {
+Block ForwardPass::take(const TensorInfo& info) {
   return arena_.take(MemoryKind::activations, static_cast<std::size_t>(info.bytes().value));
 }
 
@@ -61,7 +57,7 @@ OpCall ForwardPass::call_of(const LayerPass& pass, std::size_t index, const Tens
   fill(call.inputs, node.inputs, tensors);
   fill(call.saved, node.saved, tensors);
   call.output = view(tensors[static_cast<std::size_t>(node.output)]);
-  call.table_layout = node.site == costmodel::Site::logits;
+  call.table_layout = node.site == Site::logits;
   const NodeParameters used = applied(pass, index);
   const bool tied = call.table_layout && pass.table != nullptr;
   call.matrix = tied ? part_of(*pass.table, 0) : part_of(pass.weights, used.matrix);
@@ -77,7 +73,7 @@ void ForwardPass::collective(CollectiveKind kind, const Tensor& in, const Tensor
 }
 
 void ForwardPass::compute(const LayerPass& pass, const OpCall& call) {
-  if (pass.cache != nullptr && std::holds_alternative<costmodel::FlashAttention>(call.node.op))
+  if (pass.cache != nullptr && std::holds_alternative<FlashAttention>(call.node.op))
     return device_.cached_attention(call, *pass.cache);
   device_.forward(call);
 }
@@ -93,11 +89,11 @@ void ForwardPass::run_node(const LayerPass& pass, std::size_t index, Tensors& te
   if (!in_place(node)) make(node.output);
   for (const TensorId id : node.saved)  // statistics that training keeps
     if (infos[static_cast<std::size_t>(id)].role != TensorRole::activation) make(id);
-  if (std::holds_alternative<costmodel::Embedding>(node.op))
+  if (std::holds_alternative<Embedding>(node.op))
     std::ranges::copy(pass.ids, make(node.inputs.front()).ids().begin());
   const OpCall call = call_of(pass, index, tensors);
   if (const auto* exchange = std::get_if<Collective>(&node.op)) {
-    const costmodel::Seconds begin = clocked_ ? thread_time() : costmodel::Seconds();
+    const Seconds begin = clocked_ ? thread_time() : Seconds();
     collective(exchange->forward, call.inputs[0], call.output);
     if (clocked_) operators_ -= thread_time() - begin;
   } else {
@@ -106,8 +102,8 @@ void ForwardPass::run_node(const LayerPass& pass, std::size_t index, Tensors& te
 }
 
 Block ForwardPass::run(const LayerPass& pass, Block input) {
-  const costmodel::OpList& list = pass.program.list;
-  const costmodel::Seconds begin = clocked_ ? thread_time() : costmodel::Seconds();
+  const OpList& list = pass.program.list;
+  const Seconds begin = clocked_ ? thread_time() : Seconds();
   Tensors tensors(list.tensors.size());
   if (list.input >= 0) tensors[static_cast<std::size_t>(list.input)] = std::move(input);
   for (std::size_t i = 0; i < list.nodes.size(); ++i) {

@@ -12,9 +12,7 @@
 
 namespace runtime {
 
-using costmodel::LayerKind;
-using costmodel::Seconds;
-using costmodel::ServedShape;
+using namespace costmodel;
 
 namespace {
 
@@ -26,7 +24,7 @@ Group ranks_from(const Transport& transport, int first, int count) {
   return group_of(transport, ranks);
 }
 
-CacheShape cache_shape(const ServedJob& job, const costmodel::ServedStage& stage) {
+CacheShape cache_shape(const ServedJob& job, const ServedStage& stage) {
   const cpu::HeadLayout layout{1, 1, job.model.heads / job.sizes.tp,
                                job.model.kv_heads / job.sizes.tp, job.model.head_dim};
   return {.layers = stage.layers,
@@ -86,7 +84,7 @@ ServedRank::ServedRank(const ServedJob& job, Transport& transport, Device& devic
 
 void ServedRank::add_layer(LayerKind kind, std::int64_t number) {
   const bool tied = kind == LayerKind::head && stage_.first && job_.model.tie_embeddings;
-  const costmodel::OpList whole = served_list(kind, job_.model, 1, {}, element);
+  const OpList whole = served_list(kind, job_.model, 1, {}, element);
   LayerWeights weights{layer_parameters(program(kind, {}).list, whole, job_.model,
                                         {kind, number, tp_rank_, tied}, false),
                        {}};
@@ -100,12 +98,12 @@ const LayerProgram& ServedRank::program(LayerKind kind, const ServedShape& shape
   if (const auto found = programs_.find(key); found != programs_.end()) return found->second;
   return programs_
       .emplace(key, layer_program(served_list(kind, job_.model, job_.sizes.tp, shape, element),
-                                  costmodel::Recomputed::nothing))
+                                  Recomputed::nothing))
       .first->second;
 }
 
 Place ServedRank::place(const ServedShape& shape, std::int64_t before) const {
-  const costmodel::ModelSpec& m = job_.model;
+  const ModelSpec& m = job_.model;
   const int tp = job_.sizes.tp;
   return {.sequences = shape.sequences,
           .sequence = shape.tokens,
@@ -115,7 +113,7 @@ Place ServedRank::place(const ServedShape& shape, std::int64_t before) const {
           .first_head = m.heads / tp * tp_rank_,
           .all_heads = m.heads,
           .head_dim = m.head_dim,
-          .first_token = costmodel::padded_vocab(m.vocab, tp) / tp * tp_rank_,
+          .first_token = padded_vocab(m.vocab, tp) / tp * tp_rank_,
           .vocab = m.vocab,
           .seed = job_.seed};
 }
@@ -180,7 +178,7 @@ Block ServedRank::gathered(Block own) {
 // The lowest id of the largest logits; padding of the vocabulary is no token.
 void ServedRank::choose(const Part& part, const Block& logits) {
   const std::int64_t tp = job_.sizes.tp;
-  const std::int64_t cols = costmodel::padded_vocab(job_.model.vocab, job_.sizes.tp) / tp;
+  const std::int64_t cols = padded_vocab(job_.model.vocab, job_.sizes.tp) / tp;
   const auto all = logits.floats();
   for (std::int64_t i = 0; i < part.count; ++i) {
     std::int64_t best = 0;
@@ -207,13 +205,13 @@ Block ServedRank::receive(const Part& part, std::int64_t rows) {
 void ServedRank::pass_on(const Part& part, const Block& hidden) {
   transport_.send(rank_of(pp_rank_ + 1), forward_tag(pp_rank_, part.number),
                   bytes_of(hidden.floats()));
-  traffic_.add(costmodel::CollectiveKind::send, hidden.bytes());
+  traffic_.add(CollectiveKind::send, hidden.bytes());
 }
 
 void ServedRank::give_back_tokens(const Part& part) {
   const auto message = bytes_of(next(part));
   transport_.send(rank_of(0), backward_tag(pp_rank_, part.number), message);
-  traffic_.add(costmodel::CollectiveKind::send, message.size());
+  traffic_.add(CollectiveKind::send, message.size());
 }
 
 void ServedRank::take_tokens(const Part& part) {
@@ -235,7 +233,7 @@ void ServedRank::step(const Part& part, std::int64_t tokens, std::int64_t before
 
 // As many whole prompts at a time as the budget holds, or a chunk of one.
 void ServedRank::prefill(const Part& part) {
-  const costmodel::ServedBatch& batch = job_.batch;
+  const ServedBatch& batch = job_.batch;
   const std::int64_t most = std::max<std::int64_t>(1, batch.budget / batch.input);
   const std::int64_t chunk = std::min(batch.input, batch.budget);
   for (std::int64_t done = 0; done < part.count; done += most) {
@@ -299,7 +297,7 @@ PassKind decode_pass(const ServedJob& job) {
 }
 
 std::optional<PassKind> prefill_pass(const ServedJob& job) {
-  const std::int64_t largest = costmodel::ceil_div(job.batch.requests, job.batch.parts);
+  const std::int64_t largest = ceil_div(job.batch.requests, job.batch.parts);
   if (largest * job.batch.input > job.batch.budget) return std::nullopt;
   return PassKind{job.batch.input, 0};
 }
@@ -337,12 +335,11 @@ Seconds ServedRank::collectives_of(const PassKind& kind, int rounds) {
   if (job_.sizes.tp == 1) return {};
   const ServedShape shape{part(job_.batch.parts - 1).count, kind.tokens};  // the largest
   std::vector<float> sum(at(shape.rows() * job_.model.hidden));
-  std::vector<float> own(
-      at(shape.sequences * costmodel::padded_vocab(job_.model.vocab, job_.sizes.tp)));
+  std::vector<float> own(at(shape.sequences * padded_vocab(job_.model.vocab, job_.sizes.tp)));
   const auto sums = [](const LayerProgram& program) {
-    return std::ranges::count_if(program.list.nodes, [](const costmodel::Node& node) {
-      const auto* its = std::get_if<costmodel::Collective>(&node.op);
-      return its != nullptr && its->forward == costmodel::CollectiveKind::all_reduce;
+    return std::ranges::count_if(program.list.nodes, [](const Node& node) {
+      const auto* its = std::get_if<Collective>(&node.op);
+      return its != nullptr && its->forward == CollectiveKind::all_reduce;
     });
   };
   std::ptrdiff_t count = 0;

@@ -7,10 +7,7 @@
 
 namespace runtime {
 
-using costmodel::Node;
-using costmodel::OpList;
-using costmodel::Recomputed;
-using costmodel::TensorId;
+using namespace costmodel;
 
 bool in_place(const Node& node) {
   return std::find(node.inputs.begin(), node.inputs.end(), node.output) != node.inputs.end();
@@ -36,7 +33,7 @@ std::vector<int> last_readers(const OpList& list, const std::vector<bool>& chose
 
 std::vector<bool> nodes_again(const OpList& list, Recomputed what) {
   std::vector<bool> again(list.nodes.size(), false);
-  for (const auto& step : costmodel::recompute_steps(list, what))
+  for (const auto& step : recompute_steps(list, what))
     again[static_cast<std::size_t>(step.node - list.nodes.data())] = true;
   return again;
 }
@@ -52,13 +49,13 @@ BiasedProduct product_before(const OpList& list, TensorId result) {
   for (std::size_t i = list.nodes.size(); i-- > 0;) {
     const Node& node = list.nodes[i];
     if (node.output != result) continue;
-    if (std::holds_alternative<costmodel::Linear>(node.op)) return {i, same};
-    const auto* collective = std::get_if<costmodel::Collective>(&node.op);
+    if (std::holds_alternative<Linear>(node.op)) return {i, same};
+    const auto* collective = std::get_if<Collective>(&node.op);
     SHARDPLAN_CHECK(collective != nullptr);
-    same = same && collective->backward == costmodel::CollectiveKind::none;
+    same = same && collective->backward == CollectiveKind::none;
     result = node.inputs.front();
   }
-  throw costmodel::InternalError("a bias of no product");
+  throw InternalError("a bias of no product");
 }
 
 void find_biases(LayerProgram& program) {
@@ -66,7 +63,7 @@ void find_biases(LayerProgram& program) {
   program.bias_of.assign(list.nodes.size(), -1);
   program.sums_bias.assign(list.nodes.size(), false);
   for (std::size_t i = 0; i < list.nodes.size(); ++i) {
-    const auto* residual = std::get_if<costmodel::BiasDropoutAdd>(&list.nodes[i].op);
+    const auto* residual = std::get_if<BiasDropoutAdd>(&list.nodes[i].op);
     if (residual == nullptr || !residual->bias) continue;
     const auto [product, same_gradient] = product_before(list, list.nodes[i].inputs.front());
     program.bias_of[i] = static_cast<int>(product);
@@ -87,12 +84,12 @@ void find_gelus(LayerProgram& program) {
     return count;
   };
   for (std::size_t i = 1; i + 1 < nodes.size(); ++i) {
-    const auto* gelu = std::get_if<costmodel::Activation>(&nodes[i].op);
+    const auto* gelu = std::get_if<Activation>(&nodes[i].op);
     if (gelu == nullptr || gelu->gated) continue;
     const TensorId in = nodes[i].inputs.front(), out = nodes[i].output;
     if (readers(in) != 1 || readers(out) != 1) continue;
     const auto is_product = [](const Node& node) {
-      return std::holds_alternative<costmodel::Linear>(node.op);
+      return std::holds_alternative<Linear>(node.op);
     };
     program.before_gelu[i - 1] = is_product(nodes[i - 1]) && makes(nodes[i - 1], in);
     program.behind_gelu[i + 1] = is_product(nodes[i + 1]) && nodes[i + 1].inputs.front() == out;
@@ -107,8 +104,8 @@ LayerProgram layer_program(OpList list, Recomputed recomputed) {
   program.recomputed = recomputed;
   const OpList& own = program.list;
   program.again = nodes_again(own, recomputed);
-  program.kept = flags_of(own, costmodel::kept_tensors(own, recomputed));
-  program.held = flags_of(own, costmodel::kept_tensors(own, Recomputed::nothing));
+  program.kept = flags_of(own, kept_tensors(own, recomputed));
+  program.held = flags_of(own, kept_tensors(own, Recomputed::nothing));
   for (std::size_t t = 0; t < program.held.size(); ++t)
     program.held[t] = program.held[t] || program.kept[t];
   program.last_reader = last_readers(own, std::vector<bool>(own.nodes.size(), true));
@@ -120,7 +117,7 @@ LayerProgram layer_program(OpList list, Recomputed recomputed) {
   }
   program.product_input.assign(own.tensors.size(), false);
   for (const Node& node : own.nodes) {
-    if (std::holds_alternative<costmodel::Linear>(node.op))
+    if (std::holds_alternative<Linear>(node.op))
       program.product_input[static_cast<std::size_t>(node.saved.front())] = true;
   }
   find_biases(program);

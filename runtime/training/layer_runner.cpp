@@ -7,11 +7,7 @@
 
 namespace runtime {
 
-using costmodel::Collective;
-using costmodel::CollectiveKind;
-using costmodel::Node;
-using costmodel::TensorId;
-using costmodel::TensorRole;
+using namespace costmodel;
 
 // The state of one pass; gradients exist in the backward only.
 struct LayerRunner::Pass {
@@ -20,10 +16,8 @@ struct LayerRunner::Pass {
   HeldTensors replaced;            // recomputed while the first copy is still held
   HeldTensors* pending = nullptr;  // of a split backward: see input_gradients()
 
-  const costmodel::OpList& list() const { return run.program.list; }
-  const costmodel::TensorInfo& info(TensorId id) const {
-    return list().tensors[static_cast<std::size_t>(id)];
-  }
+  const OpList& list() const { return run.program.list; }
+  const TensorInfo& info(TensorId id) const { return list().tensors[static_cast<std::size_t>(id)]; }
   Block& tensor(TensorId id) { return run.held[static_cast<std::size_t>(id)]; }
   Block& gradient(TensorId id) { return gradients[static_cast<std::size_t>(id)]; }
 };
@@ -75,12 +69,12 @@ double LayerRunner::loss_sum() const {
   return sum;
 }
 
-Vector LayerRunner::vector_of(const costmodel::TensorInfo& info, const Tensor& tensor) const {
+Vector LayerRunner::vector_of(const TensorInfo& info, const Tensor& tensor) const {
   const Number number = info.element_bytes == 2 ? number_ : Number::f32;
   return {tensor.data, tensor.bytes / bytes_of(number), number};
 }
 
-Block LayerRunner::take(const costmodel::TensorInfo& info) {
+Block LayerRunner::take(const TensorInfo& info) {
   return arena_.take(MemoryKind::activations, static_cast<std::size_t>(info.bytes().value));
 }
 
@@ -96,7 +90,7 @@ OpCall LayerRunner::call_of(Pass& pass, std::size_t index) {
     fill(call.input_gradients, node.inputs, pass.gradients);
     call.output_gradient = view(pass.gradient(node.output));
   }
-  const bool logits = node.site == costmodel::Site::logits;
+  const bool logits = node.site == Site::logits;
   LayerState& state = logits && pass.run.table != nullptr ? *pass.run.table : pass.run.state;
   NodeParameters used = pass.run.state.layout().nodes[index];
   if (logits && pass.run.table != nullptr) used.matrix = 0;  // the table is its layer's first
@@ -148,8 +142,8 @@ void LayerRunner::make_statistics(Pass& pass, const Node& node) {
     if (pass.info(id).role == TensorRole::activation) continue;
     pass.tensor(id) = take(pass.info(id));
   }
-  const bool labels = std::holds_alternative<costmodel::CrossEntropy>(node.op);
-  if (!labels && !std::holds_alternative<costmodel::Embedding>(node.op)) return;
+  const bool labels = std::holds_alternative<CrossEntropy>(node.op);
+  if (!labels && !std::holds_alternative<Embedding>(node.op)) return;
   const Place& place = pass.run.place;
   arena_.memory().draw_tokens({.seed = place.seed,
                                .first_sample = place.first_sample,
@@ -181,7 +175,7 @@ void LayerRunner::run_node(Pass& pass, std::size_t index) {
   if (const auto* exchange = std::get_if<Collective>(&node.op)) {
     collective(exchange->forward, vector_of(pass.info(node.inputs.front()), call.inputs[0]),
                vector_of(pass.info(node.output), call.output));
-  } else if (std::holds_alternative<costmodel::CrossEntropy>(node.op)) {
+  } else if (std::holds_alternative<CrossEntropy>(node.op)) {
     cross_entropy(call);
   } else {
     device_.forward(call);
@@ -240,7 +234,7 @@ Block LayerRunner::forward(const LayerRun& run, Block input) {
 // Recomputes; afterwards exactly the held tensors exist.
 void LayerRunner::recompute(Pass& pass) {
   const LayerProgram& program = pass.run.program;
-  if (program.recomputed == costmodel::Recomputed::nothing) return;
+  if (program.recomputed == Recomputed::nothing) return;
   run_nodes(pass, program.again, program.held, program.last_reader_again);
   pass.replaced.clear();
   for (std::size_t t = 0; t < program.held.size(); ++t)
@@ -272,7 +266,7 @@ void LayerRunner::input_gradient(Pass& pass, std::size_t index,
 
 void LayerRunner::weight_gradient(Pass& pass, std::size_t index) {
   const Node& node = pass.list().nodes[index];
-  const auto* linear = std::get_if<costmodel::Linear>(&node.op);
+  const auto* linear = std::get_if<Linear>(&node.op);
   if (linear == nullptr) return;
   OpCall call = call_of(pass, index);
   Block whole;
@@ -298,7 +292,7 @@ void LayerRunner::differentiate(Pass& pass, std::size_t index) {
   const LayerProgram& program = pass.run.program;
   if (pass.pending == nullptr) {
     weight_gradient(pass, index);
-  } else if (std::holds_alternative<costmodel::Linear>(node.op)) {
+  } else if (std::holds_alternative<Linear>(node.op)) {
     (*pass.pending)[static_cast<std::size_t>(node.output)] = std::move(pass.gradient(node.output));
   }
   if (!in_place(node)) pass.gradient(node.output) = Block();

@@ -14,7 +14,7 @@
 
 namespace runtime {
 
-using costmodel::Seconds;
+using namespace costmodel;
 
 namespace {
 
@@ -102,15 +102,14 @@ Seconds median(std::vector<Seconds> values) {
   return n % 2 == 1 ? values[n / 2] : (values[n / 2 - 1] + values[n / 2]) / 2;
 }
 
-bool computes(const costmodel::Action& a) {
-  return a.kind == costmodel::ActionKind::forward || a.kind == costmodel::ActionKind::backward ||
-         a.kind == costmodel::ActionKind::weight_gradient;
+bool computes(const Action& a) {
+  return a.kind == ActionKind::forward || a.kind == ActionKind::backward ||
+         a.kind == ActionKind::weight_gradient;
 }
 
 // The events of one pipeline of several.
-costmodel::Timeline pipeline_of(const costmodel::Timeline& all,
-                                const costmodel::Pipeline& pipeline) {
-  costmodel::Timeline own{pipeline.plan.pp, {}};
+Timeline pipeline_of(const Timeline& all, const Pipeline& pipeline) {
+  Timeline own{pipeline.plan.pp, {}};
   for (costmodel::Event event : all.events) {
     event.rank -= pipeline.first_stage;
     if (event.rank >= 0 && event.rank < own.ranks) own.events.push_back(std::move(event));
@@ -119,8 +118,7 @@ costmodel::Timeline pipeline_of(const costmodel::Timeline& all,
 }
 
 // That of the pipeline that ends last, and so determines the iteration.
-double bubble_of(const costmodel::Timeline& timeline,
-                 const std::vector<costmodel::Pipeline>& pipelines) {
+double bubble_of(const Timeline& timeline, const std::vector<Pipeline>& pipelines) {
   costmodel::Event last;
   for (const costmodel::Event& event : timeline.events) {
     if (event.stream == costmodel::Stream::compute && event.end > last.end) last = event;
@@ -128,20 +126,20 @@ double bubble_of(const costmodel::Timeline& timeline,
   return bubble_fraction(pipeline_of(timeline, pipeline_of_stage(pipelines, last.rank)));
 }
 
-void add_actions(const RankMeasurement& rank, costmodel::Timeline& timeline) {
+void add_actions(const RankMeasurement& rank, Timeline& timeline) {
   using costmodel::Stream;
   const int at = rank.pipeline_rank;
   for (const ActionTime& a : rank.actions) {
     if (a.action.beside) {
-      timeline.events.back().name += "+" + costmodel::to_text(a.action);
+      timeline.events.back().name += "+" + to_text(a.action);
       continue;
     }
     timeline.events.push_back({at, computes(a.action) ? Stream::compute : Stream::pipeline_transfer,
-                               costmodel::to_text(a.action), a.start, a.end});
+                               to_text(a.action), a.start, a.end});
   }
 }
 
-void add_events(const RankMeasurement& rank, costmodel::Timeline& timeline) {
+void add_events(const RankMeasurement& rank, Timeline& timeline) {
   using costmodel::Stream;
   const int at = rank.pipeline_rank;
   add_actions(rank, timeline);
@@ -160,7 +158,7 @@ std::vector<double> counted(const std::vector<RankMeasurement>& ranks, int pipel
 }
 
 // Sums over the ranks that have a stage; then the means.
-void mean_stages(const std::vector<RankMeasurement>& ranks, const costmodel::ParallelPlan& plan,
+void mean_stages(const std::vector<RankMeasurement>& ranks, const ParallelPlan& plan,
                  RunSummary& all) {
   const auto stages = static_cast<std::size_t>(plan.virtual_stages());
   const auto same = counted(ranks, plan.pp);
@@ -176,7 +174,7 @@ void mean_stages(const std::vector<RankMeasurement>& ranks, const costmodel::Par
   }
 }
 
-void count_bytes(const std::vector<RankMeasurement>& ranks, const costmodel::ParallelPlan& plan,
+void count_bytes(const std::vector<RankMeasurement>& ranks, const ParallelPlan& plan,
                  RunSummary& all) {
   const auto stages = static_cast<std::size_t>(plan.pp);
   const auto counts = counted(ranks, plan.pp);
@@ -210,7 +208,7 @@ std::vector<RankMeasurement> gather_measurements(Transport& transport, const Ran
   return all;
 }
 
-RunSummary summarise(const std::vector<RankMeasurement>& ranks, const costmodel::ParallelPlan& plan,
+RunSummary summarise(const std::vector<RankMeasurement>& ranks, const ParallelPlan& plan,
                      std::int64_t tokens_per_batch) {
   RunSummary all;
   const std::size_t iterations = ranks.front().iterations.size();
@@ -218,8 +216,8 @@ RunSummary summarise(const std::vector<RankMeasurement>& ranks, const costmodel:
   all.loss.resize(iterations);
   const auto pipelines = pipelines_of(plan, 0);  // only their sizes are needed
   for (const RankMeasurement& rank : ranks) {
-    const costmodel::Pipeline& pipeline = pipeline_of_stage(pipelines, rank.pipeline_rank);
-    const costmodel::ParallelPlan& own = pipeline.plan;
+    const Pipeline& pipeline = pipeline_of_stage(pipelines, rank.pipeline_rank);
+    const ParallelPlan& own = pipeline.plan;
     const int last =
         pipeline.first_stage + costmodel::rank_of(own.schedule, own.pp, own.virtual_stages() - 1);
     for (std::size_t i = 0; i < iterations; ++i) {
@@ -249,13 +247,13 @@ RunSummary summarise(const std::vector<RankMeasurement>& ranks, const costmodel:
   return all;
 }
 
-costmodel::Timeline timeline_of(const std::vector<RankMeasurement>& ranks, int pipeline_ranks) {
-  costmodel::Timeline timeline{pipeline_ranks, {}};
+Timeline timeline_of(const std::vector<RankMeasurement>& ranks, int pipeline_ranks) {
+  Timeline timeline{pipeline_ranks, {}};
   for (const RankMeasurement& rank : ranks) add_actions(rank, timeline);
   return timeline;
 }
 
-void summarise_stages(const costmodel::ParallelPlan& plan, std::int64_t micro_batches, bool apart,
+void summarise_stages(const ParallelPlan& plan, std::int64_t micro_batches, bool apart,
                       RunSummary& summary) {
   const auto m = static_cast<double>(micro_batches);
   summary.stage_forward.assign(static_cast<std::size_t>(plan.virtual_stages()), Seconds(0));

@@ -13,12 +13,7 @@ namespace runtime {
 
 namespace {
 
-using costmodel::Linear;
-using costmodel::ModelSpec;
-using costmodel::Node;
-using costmodel::OpList;
-using costmodel::Site;
-using costmodel::Visitor;
+using namespace costmodel;
 
 constexpr double usual_spread = 0.02;
 
@@ -58,25 +53,24 @@ class Builder {
     layer_.borrows_table = place_.borrows_table;
     for (std::size_t i = 0; i < list_.nodes.size(); ++i) {
       const Node& node = list_.nodes[i];
-      std::visit(Visitor{[&](const Linear& o) { linear(node, o, layer_.nodes[i]); },
-                         [&](const costmodel::Norm& o) { norm(node, o, layer_.nodes[i]); },
-                         [&](const costmodel::Embedding& o) {
-                           layer_.nodes[i].matrix = table(o.vocab, o.cols);
-                         },
-                         [&](const costmodel::PositionEmbedding& o) {
-                           layer_.nodes[i].matrix =
-                               add(name_of(node, "table"), o.positions, o.cols, Initial::normal);
-                           layer_.tensors.back().partial = sequence_parallel_;
-                         },
-                         [](const auto&) {}},
-                 node.op);
+      std::visit(
+          Visitor{[&](const Linear& o) { linear(node, o, layer_.nodes[i]); },
+                  [&](const Norm& o) { norm(node, o, layer_.nodes[i]); },
+                  [&](const Embedding& o) { layer_.nodes[i].matrix = table(o.vocab, o.cols); },
+                  [&](const PositionEmbedding& o) {
+                    layer_.nodes[i].matrix =
+                        add(name_of(node, "table"), o.positions, o.cols, Initial::normal);
+                    layer_.tensors.back().partial = sequence_parallel_;
+                  },
+                  [](const auto&) {}},
+          node.op);
     }
     return std::move(layer_);
   }
 
  private:
   std::string name_of(const Node& node, std::string_view part) const {
-    return place_.kind == costmodel::LayerKind::block
+    return place_.kind == LayerKind::block
                ? fmt::format("layer {} {} {}", place_.number, node.name(), part)
                : fmt::format("{} {}", node.name(), part);
   }
@@ -137,12 +131,12 @@ class Builder {
     layer_.tensors.back().partial = sequence_parallel_ && before_residual;
   }
 
-  void norm(const Node& node, const costmodel::Norm& o, NodeParameters& own) {
+  void norm(const Node& node, const Norm& o, NodeParameters& own) {
     // Norms of queries and keys see only the rank's heads, the other norms only its tokens.
     const bool partial = o.gains > 1 || sequence_parallel_;
     own.matrix = add(name_of(node, "gain"), o.gains, o.cols, Initial::ones);
     layer_.tensors.back().partial = partial;
-    if (o.kind != costmodel::Normalization::layernorm) return;
+    if (o.kind != Normalization::layernorm) return;
     own.bias = add(name_of(node, "shift"), o.gains, o.cols, Initial::zeros);
     layer_.tensors.back().partial = partial;
   }
@@ -213,8 +207,7 @@ void initialise(const LayerParameters& layer, std::uint64_t seed, std::span<floa
                 int threads) {
   SHARDPLAN_CHECK(values.size() == layer.size);
   const auto pieces = pieces_of(layer);
-  costmodel::share_out(pieces.size(), threads,
-                       [&](std::size_t i) { initialise(pieces[i], seed, values); });
+  share_out(pieces.size(), threads, [&](std::size_t i) { initialise(pieces[i], seed, values); });
 }
 
 }  // namespace runtime

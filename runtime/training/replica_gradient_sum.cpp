@@ -8,8 +8,7 @@
 
 namespace runtime {
 
-using costmodel::LayerKind;
-using costmodel::Pipeline;
+using namespace costmodel;
 
 namespace {
 
@@ -23,12 +22,12 @@ Chunk common(const Chunk& a, const Chunk& b) {
 
 }  // namespace
 
-GroupSum::GroupSum(std::vector<Pipeline> parts, const costmodel::ModelSpec& model, Transport& world,
+GroupSum::GroupSum(std::vector<Pipeline> parts, const ModelSpec& model, Transport& world,
                    Memory& memory)
     : parts_(std::move(parts)), model_(model), memory_(memory), world_(world, memory) {
   const Pipeline& own = pipeline_of_rank(parts_, world.rank());
   own_ = static_cast<std::size_t>(&own - parts_.data());
-  at_ = costmodel::Mesh(own.plan).coordinates(world.rank() - own.first_rank);
+  at_ = Mesh(own.plan).coordinates(world.rank() - own.first_rank);
 }
 
 GroupSum::~GroupSum() {
@@ -50,8 +49,8 @@ int GroupSum::stage_of(const Pipeline& part, LayerKind kind, std::int64_t number
 std::vector<GroupSum::Holder> GroupSum::holders(std::size_t group, LayerKind kind,
                                                 std::int64_t number, std::size_t size) const {
   const Pipeline& part = parts_[group];
-  const costmodel::Mesh mesh(part.plan);
-  costmodel::Coordinates there;
+  const Mesh mesh(part.plan);
+  Coordinates there;
   there.tp = at_.tp;
   there.pp = costmodel::rank_of(part.plan.schedule, part.plan.pp, stage_of(part, kind, number));
   std::vector<Holder> all;
@@ -65,7 +64,7 @@ std::vector<GroupSum::Holder> GroupSum::holders(std::size_t group, LayerKind kin
 void GroupSum::send(int to, std::span<const float> values) {
   if (values.empty()) return;
   world_.send(to, collective_tag(between_groups), std::as_bytes(values));
-  traffic_.add(costmodel::CollectiveKind::all_reduce, values.size_bytes());
+  traffic_.add(CollectiveKind::all_reduce, values.size_bytes());
 }
 
 void GroupSum::recv(int from, std::span<float> values) {

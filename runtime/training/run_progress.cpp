@@ -7,7 +7,7 @@ namespace runtime {
 
 namespace {
 
-using costmodel::Seconds;
+using namespace costmodel;
 
 // The mean of `count` values and one more. The first iteration warms up and counts only while it is
 // alone.

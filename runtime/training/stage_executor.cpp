@@ -9,9 +9,7 @@
 
 namespace runtime {
 
-using costmodel::Axis;
-using costmodel::LayerKind;
-using costmodel::ParallelPlan;
+using namespace costmodel;
 
 namespace {
 
@@ -27,7 +25,7 @@ GradientReducer::How how_to_reduce(bool beside, const Transport* its,
 
 }  // namespace
 
-bool reduces_beside(const costmodel::TrainingSpec& training, const ParallelPlan& plan) {
+bool reduces_beside(const TrainingSpec& training, const ParallelPlan& plan) {
   return training.overlap.overlap_grad_reduce && plan.zero < 2 && plan.dp > 1 &&
          plan.pipelines() == 1;
 }
@@ -41,14 +39,14 @@ Group StageExecutor::ends() const {
   const int me = transport_.rank();
   const int last = costmodel::rank_of(plan_.schedule, plan_.pp, plan_.virtual_stages() - 1);
   if ((at_.pp != 0 && at_.pp != last) || last == 0) return group_of(transport_, {me});
-  costmodel::Coordinates first_at = at_, last_at = at_;
+  Coordinates first_at = at_, last_at = at_;
   first_at.pp = 0;
   last_at.pp = last;
   return group_of(transport_,
                   {static_cast<int>(mesh_.rank(first_at)), static_cast<int>(mesh_.rank(last_at))});
 }
 
-StageExecutor::StageExecutor(const costmodel::Evaluator& evaluator, const ParallelPlan& plan,
+StageExecutor::StageExecutor(const Evaluator& evaluator, const ParallelPlan& plan,
                              Transport& transport, Device& device, const ExecutorOptions& options)
     : evaluator_(evaluator),
       plan_(plan),
@@ -100,8 +98,7 @@ GroupOperations* StageExecutor::at_once(FabricUse use) const {
 const LayerProgram& StageExecutor::program_of(LayerKind kind, bool recomputed) {
   const auto found = programs_.find({kind, recomputed});
   if (found != programs_.end()) return found->second;
-  const auto what =
-      recomputed ? costmodel::region_of(plan_.recompute) : costmodel::Recomputed::nothing;
+  const auto what = recomputed ? region_of(plan_.recompute) : Recomputed::nothing;
   return programs_
       .emplace(std::pair{kind, recomputed}, layer_program(evaluator_.op_list(kind, plan_), what))
       .first->second;
@@ -111,9 +108,9 @@ void StageExecutor::build_stage(int stage) {
   stages_[stage];
   if (stage == 0) add_layer(stage, LayerKind::embedding, 0, false);
   std::int64_t first = 0;
-  for (int k = 0; k < stage; ++k) first += costmodel::layers_of(plan_, evaluator_.model(), k);
-  const int layers = costmodel::layers_of(plan_, evaluator_.model(), stage);
-  const int again = costmodel::recomputed_layers(plan_.recompute, layers);
+  for (int k = 0; k < stage; ++k) first += layers_of(plan_, evaluator_.model(), k);
+  const int layers = layers_of(plan_, evaluator_.model(), stage);
+  const int again = recomputed_layers(plan_.recompute, layers);
   for (int i = 0; i < layers; ++i) add_layer(stage, LayerKind::block, first + i, i < again);
   if (stage + 1 == plan_.virtual_stages()) add_layer(stage, LayerKind::head, 0, false);
 }
@@ -157,7 +154,7 @@ Moment StageExecutor::moment() {
   return {{}, event};
 }
 
-costmodel::Seconds StageExecutor::time_of(const Moment& moment) {
+Seconds StageExecutor::time_of(const Moment& moment) {
   if (moment.event < 0) return moment.time;
   return streams_->time(moments_.front(), moment.event);
 }
@@ -167,9 +164,8 @@ void StageExecutor::wait_for_action() {
   if (streams_ == nullptr) memory_.wait();
 }
 
-costmodel::Seconds StageExecutor::now() const {
-  return costmodel::Seconds(
-      std::chrono::duration<double>(std::chrono::steady_clock::now() - begin_).count());
+Seconds StageExecutor::now() const {
+  return Seconds(std::chrono::duration<double>(std::chrono::steady_clock::now() - begin_).count());
 }
 
 Place StageExecutor::place_of(const Layer& layer, int micro_batch) const {
@@ -188,7 +184,7 @@ Place StageExecutor::place_of(const Layer& layer, int micro_batch) const {
           .first_head = heads * at_.tp,
           .all_heads = model.heads,
           .head_dim = model.head_dim,
-          .first_token = costmodel::padded_vocab(model.vocab, plan_.tp) / plan_.tp * at_.tp,
+          .first_token = padded_vocab(model.vocab, plan_.tp) / plan_.tp * at_.tp,
           .vocab = model.vocab,
           .seed = options_.seed,
           .layer = layer.number,
@@ -331,7 +327,7 @@ std::vector<TimeSpan> StageExecutor::reduce_across() {
   std::vector<TimeSpan> spans;
   for (std::size_t i = 0; i < states_.size(); ++i) {
     LayerState& state = states_[i];
-    const costmodel::Seconds start = now();
+    const Seconds start = now();
     state.reduce_to_share();
     options_.across->sum(names_[i].first, names_[i].second, state.layout().size,
                          state.gradient_share());

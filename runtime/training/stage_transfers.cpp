@@ -10,8 +10,10 @@
 
 namespace runtime {
 
+using namespace costmodel;
+
 int StageExecutor::rank_of_stage(int stage) const {
-  costmodel::Coordinates there = at_;
+  Coordinates there = at_;
   there.pp = costmodel::rank_of(plan_.schedule, plan_.pp, stage);
   return static_cast<int>(mesh_.rank(there));
 }
@@ -32,7 +34,7 @@ void StageExecutor::send(const Block& block, int to_stage, int tag) {
   const Vector values = transferred({block.data(), block.bytes() / bytes_of(number_), number_});
   transport_.send(rank_of_stage(to_stage), tag,
                   {static_cast<const std::byte*>(values.data), values.bytes()});
-  traffic_.add(costmodel::CollectiveKind::send, values.bytes());
+  traffic_.add(CollectiveKind::send, values.bytes());
 }
 
 std::size_t StageExecutor::result_elements() const {
@@ -52,13 +54,13 @@ Block StageExecutor::receive(int from_stage, int tag) {
   return block;
 }
 
-void StageExecutor::announce(const std::vector<costmodel::Action>& actions) {
+void StageExecutor::announce(const std::vector<Action>& actions) {
   const std::size_t bytes =
       transferred({nullptr, result_elements(), number_}).size * bytes_of(number_);
-  for (const costmodel::Action& a : actions) {
-    if (a.kind == costmodel::ActionKind::recv_forward)
+  for (const Action& a : actions) {
+    if (a.kind == ActionKind::recv_forward)
       transport_.expect(rank_of_stage(a.stage), forward_tag(a.stage, a.micro_batch), bytes);
-    if (a.kind == costmodel::ActionKind::recv_backward)
+    if (a.kind == ActionKind::recv_backward)
       transport_.expect(rank_of_stage(a.stage), backward_tag(a.stage, a.micro_batch), bytes);
   }
 }

@@ -17,27 +17,22 @@
 
 namespace runtime {
 
-using costmodel::Action;
-using costmodel::ActionKind;
-using costmodel::Seconds;
+using namespace costmodel;
 
-costmodel::Schedule lowered_schedule(const costmodel::ParallelPlan& plan,
-                                     std::int64_t micro_batches) {
-  return costmodel::lower(
-      costmodel::schedule_of(plan, micro_batches, costmodel::PipelineTimes{}, {}));
+Schedule lowered_schedule(const ParallelPlan& plan, std::int64_t micro_batches) {
+  return lower(costmodel::schedule_of(plan, micro_batches, PipelineTimes{}, {}));
 }
 
-costmodel::Schedule lowered_schedule(const costmodel::Evaluator& evaluator,
-                                     const costmodel::ParallelPlan& plan,
-                                     std::int64_t micro_batches) {
+Schedule lowered_schedule(const Evaluator& evaluator, const ParallelPlan& plan,
+                          std::int64_t micro_batches) {
   if (!splits_backward(plan.schedule) || plan.listed != nullptr)
     return lowered_schedule(plan, micro_batches);
-  costmodel::Evaluator own = evaluator;
-  const costmodel::PlanCost& cost = own.cost(plan);
-  costmodel::Schedule schedule = schedule_of(plan, micro_batches, cost.times, cost.shares);
-  for (costmodel::Actions& list : schedule.actions)  // a rank computes one action at a time
+  Evaluator own = evaluator;
+  const PlanCost& cost = own.cost(plan);
+  Schedule schedule = schedule_of(plan, micro_batches, cost.times, cost.shares);
+  for (Actions& list : schedule.actions)  // a rank computes one action at a time
     for (Action& action : list) action.beside = false;
-  return costmodel::lower(schedule);
+  return lower(schedule);
 }
 
 namespace {
@@ -80,10 +75,10 @@ struct Doing {
 // Each rank's events are in the order of its actions, one for those of a cell, which are a backward
 // and its weight gradient: its time is the first one's. Stage times are means over micro-batches.
 void note_actions(const std::vector<costmodel::Event>& events, const std::vector<Action>& actions,
-                  const costmodel::Pipeline& own, RankMeasurement& one) {
+                  const Pipeline& own, RankMeasurement& one) {
   std::size_t at = 0;
   for (const costmodel::Event& event : events) {
-    const auto cell = costmodel::cell_at(actions, at);
+    const auto cell = cell_at(actions, at);
     at += cell.size();
     for (const Action& action : cell) one.actions.push_back({action, event.start, event.end});
     const Seconds share = (event.end - event.start) / static_cast<double>(own.micro_batches);
@@ -104,12 +99,12 @@ void note_counts(const StageExecutor& executor, RankMeasurement& one) {
 }
 
 // The number of ranks of a pipeline and its replicas.
-int ranks_of(const costmodel::Pipeline& one) { return static_cast<int>(one.plan.devices()); }
+int ranks_of(const Pipeline& one) { return static_cast<int>(one.plan.devices()); }
 
 class Trainer {
  public:
-  Trainer(const costmodel::Evaluator& evaluator, const costmodel::ParallelPlan& plan,
-          Transport& transport, Device& device, const ExecutorOptions& options, Doing& doing)
+  Trainer(const Evaluator& evaluator, const ParallelPlan& plan, Transport& transport,
+          Device& device, const ExecutorOptions& options, Doing& doing)
       : plan_(plan),
         pipelines_(pipelines_of(plan, evaluator.training().global_batch)),
         own_(pipeline_of_rank(pipelines_, transport.rank())),
@@ -168,10 +163,10 @@ class Trainer {
     one.loss_sums = {executor_.loss_sum()};
   }
 
-  const costmodel::ParallelPlan& plan_;
-  const std::vector<costmodel::Pipeline> pipelines_;
-  const costmodel::Pipeline& own_;  // the rank's
-  const costmodel::Schedule schedule_;
+  const ParallelPlan& plan_;
+  const std::vector<Pipeline> pipelines_;
+  const Pipeline& own_;  // the rank's
+  const Schedule schedule_;
   Doing& doing_;
   PartTransport own_ranks_;
   GroupSum across_;
@@ -179,16 +174,16 @@ class Trainer {
   StartLine start_;
 };
 
-int pipeline_rank(const costmodel::ParallelPlan& plan, int rank) {
+int pipeline_rank(const ParallelPlan& plan, int rank) {
   const auto all = pipelines_of(plan, 0);
   const auto& own = pipeline_of_rank(all, rank);
-  return own.first_stage + costmodel::Mesh(own.plan).coordinates(rank - own.first_rank).pp;
+  return own.first_stage + Mesh(own.plan).coordinates(rank - own.first_rank).pp;
 }
 
 }  // namespace
 
-RankMeasurement train(const costmodel::Evaluator& evaluator, const costmodel::ParallelPlan& plan,
-                      Transport& transport, Device& device, const TrainingOptions& options) {
+RankMeasurement train(const Evaluator& evaluator, const ParallelPlan& plan, Transport& transport,
+                      Device& device, const TrainingOptions& options) {
   const int rank = transport.rank();
   Doing doing{.rank = rank, .pipeline_rank = pipeline_rank(plan, rank)};
   try {

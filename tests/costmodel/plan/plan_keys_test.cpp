@@ -8,8 +8,8 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
-#include "costmodel/estimate/evaluator.hpp"
 #include "costmodel/estimate/json_estimate.hpp"
+#include "costmodel/estimate/plan_estimate.hpp"
 #include "costmodel/scenario/plan_reader.hpp"
 #include "tests/costmodel/support/plan_samples.hpp"
 
@@ -64,14 +64,13 @@ TEST_CASE("what YAML and JSON print of a plan is read as the same plan, of the s
     // Of these the first two change nothing here, and without the last there is no plan.
     if (sample.key != "offload" && sample.key != "dp" && sample.key != "replicas")
       CHECK(plan != resolve_plan(plan_samples::without(sample)));
-    Evaluator evaluator(s.model, s.cluster, s.training);
-    const Estimate e = evaluator.estimate(plan);
+    const Estimate e = estimate_of(s.model, s.cluster, s.training, plan);
     const std::string yaml = to_yaml(to_value(plan)), json = printed_json(e);
     for (const std::string& text : {yaml, json}) {
       CAPTURE(text);
       const ParallelPlan again = read_back(s, text);
       CHECK(again == plan);
-      CHECK(evaluator.estimate(again).iteration == e.iteration);
+      CHECK(estimate_of(s.model, s.cluster, s.training, again).iteration == e.iteration);
     }
   }
 }

@@ -9,8 +9,8 @@
 #include <string>
 #include <tuple>
 
-#include "costmodel/estimate/evaluator.hpp"
 #include "costmodel/estimate/json_estimate.hpp"
+#include "costmodel/estimate/plan_estimate.hpp"
 #include "costmodel/plan/plan_keys.hpp"
 #include "tests/costmodel/support/scenarios.hpp"
 
@@ -35,8 +35,7 @@ TEST_CASE("stages are read, settled and written back") {
   Scenario again = s;
   again.plan = read_plan(parse_yaml(to_yaml(to_value(plan)), "again.yaml"));
   CHECK(resolve_plan(again) == plan);
-  Evaluator evaluator(s.model, s.cluster, s.training);
-  const auto json = plan_json(evaluator.estimate(plan));
+  const auto json = plan_json(estimate_of(s.model, s.cluster, s.training, plan));
   REQUIRE(json["stages"].size() == 2);
   CHECK(json["stages"][0]["micro_batch"] == 4);
   CHECK(json["stages"][1]["first_device"] == 2);
@@ -81,8 +80,7 @@ TEST_CASE("a stage's cp, its exchange, ep and etp are its own or the plan's, and
   };
   CHECK(keys(0) == std::set<std::string>{"tp", "dp", "recompute", "zero"});
   CHECK(keys(1) == std::set<std::string>{"tp", "dp", "cp", "ep", "recompute", "zero"});
-  Evaluator evaluator(s.model, s.cluster, s.training);
-  const auto json = plan_json(evaluator.estimate(own));
+  const auto json = plan_json(estimate_of(s.model, s.cluster, s.training, own));
   CHECK(json["stages"][0]["cp"] == 2);
   CHECK(json["stages"][0]["etp"] == 2);
   CHECK(json["stages"][1]["cp_comm"] == "a2a");

@@ -1,5 +1,5 @@
 // V-Half against what its paper says: half of 1F1B's activations for half of its bubble.
-#include "costmodel/schedule/v_half.hpp"
+#include "costmodel/schedule/building_block.hpp"
 
 #include <doctest/doctest.h>
 

@@ -1,5 +1,4 @@
 // V-Min against what its paper says: a third of 1F1B's activations for two thirds of its bubble.
-#include "costmodel/schedule/v_min.hpp"
 
 #include <doctest/doctest.h>
 

@@ -1,6 +1,6 @@
 // A job named on the command line, in whatever words; explain_job_command_test.cpp has launch
 // scripts.
-#include "planner/commands/job_operand.hpp"
+#include "planner/commands/session.hpp"
 
 #include <doctest/doctest.h>
 

@@ -1,17 +1,16 @@
 // What is said of a plan before it is used: of the stage that is fullest for its own devices.
-#include "planner/commands/plan_warnings.hpp"
+#include "planner/commands/session.hpp"
 
 #include <doctest/doctest.h>
 
 #include "costmodel/base/unit_text.hpp"
-#include "costmodel/estimate/evaluator.hpp"
+#include "costmodel/estimate/plan_estimate.hpp"
 #include "planner/diagnosis/reason.hpp"
 #include "tests/costmodel/support/scenarios.hpp"
 
 namespace plan_warnings_test {
 
 using costmodel::Estimate;
-using costmodel::Evaluator;
 using costmodel::Scenario;
 using fixtures::contains;
 
@@ -27,8 +26,7 @@ Estimate estimate_of_two_kinds(int micro_batch) {
       "plan: {micro_batch: " +
       std::to_string(micro_batch) +
       ", stages: [{dp: 1, layers: 12, group: large}, {dp: 1, layers: 12, group: small}]}\n");
-  Evaluator evaluator(s.model, s.cluster, s.training);
-  return evaluator.estimate(resolve_plan(s));
+  return estimate_of(s.model, s.cluster, s.training, resolve_plan(s));
 }
 
 }  // namespace

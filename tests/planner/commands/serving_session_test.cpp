@@ -1,5 +1,5 @@
 // Scenarios of serving at the command line.
-#include "planner/commands/serving_session.hpp"
+#include "planner/commands/session.hpp"
 
 #include <doctest/doctest.h>
 

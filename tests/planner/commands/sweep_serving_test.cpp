@@ -1,5 +1,5 @@
 // sweep of scenarios of serving at the command line.
-#include "planner/commands/sweep_serving.hpp"
+#include "planner/commands/sweep.hpp"
 
 #include <doctest/doctest.h>
 

@@ -1,4 +1,4 @@
-#include "planner/commands/weak_scaling.hpp"
+#include "planner/commands/sweep_axes.hpp"
 
 #include <doctest/doctest.h>
 

@@ -1,5 +1,4 @@
 // What limits an iteration is read off the rank that works, not off one that waits for it.
-#include "planner/diagnosis/busiest_rank.hpp"
 
 #include <doctest/doctest.h>
 

@@ -3,7 +3,7 @@
 
 #include <doctest/doctest.h>
 
-#include "costmodel/estimate/evaluator.hpp"
+#include "costmodel/estimate/plan_estimate.hpp"
 #include "tests/planner/support/planted_logs.hpp"
 
 namespace job_prediction_test {
@@ -30,8 +30,7 @@ TEST_CASE(
   const Priced one;
   const auto p = predict(one.job, one.scenario.model, false);
   REQUIRE(p);
-  costmodel::Evaluator evaluator(one.scenario.model, one.job.cluster, one.job.training);
-  const auto e = evaluator.estimate(one.job.plan);
+  const auto e = estimate_of(one.scenario.model, one.job.cluster, one.job.training, one.job.plan);
   REQUIRE(e.stage_forward.size() == 2);
   const auto m = static_cast<double>(e.micro_batches);
   CHECK(part(*p, JobPart::forward).least.value == doctest::Approx(m * e.stage_forward[0].value));

@@ -6,7 +6,7 @@
 #include <cmath>
 #include <set>
 
-#include "costmodel/estimate/evaluator.hpp"
+#include "costmodel/estimate/plan_estimate.hpp"
 #include "tests/costmodel/support/scenarios.hpp"
 
 namespace priced_inputs_test {
@@ -31,8 +31,7 @@ const PricedInput& input_of(const std::vector<PricedInput>& all, const std::stri
 }
 
 double time_of(const Scenario& s) {
-  costmodel::Evaluator evaluator(s.model, s.cluster, s.training);
-  return evaluator.estimate(resolve_plan(s)).iteration.value;
+  return estimate_of(s.model, s.cluster, s.training, resolve_plan(s)).iteration.value;
 }
 
 }  // namespace

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "costmodel/estimate/evaluator.hpp"
+#include "costmodel/estimate/plan_estimate.hpp"
 #include "tests/costmodel/support/scenarios.hpp"
 #include "tests/planner/support/best_even.hpp"
 
@@ -37,7 +37,7 @@ Scenario moved(const Scenario& s, const InputEffect& e, double value) {
 
 // Whether a plan that was chosen is quick enough for it in another scenario.
 bool stays(const Estimate& chosen, Scenario s) {
-  const Estimate there = costmodel::Evaluator(s.model, s.cluster, s.training).estimate(chosen.plan);
+  const Estimate there = estimate_of(s.model, s.cluster, s.training, chosen.plan);
   if (there.peak > planner::memory_limit(s)) return false;
   const double within = s.search.simpler_within;
   s.search.simpler_within = 0;
@@ -58,8 +58,7 @@ TEST_CASE("each effect is that of the input alone, the largest first, none lost"
   for (const InputEffect& e : found.inputs) {
     CAPTURE(e.input.key);
     const Scenario low = moved(s, e, e.input.low);
-    costmodel::Evaluator evaluator(low.model, low.cluster, low.training);
-    CHECK(evaluator.estimate(plan.plan).iteration == e.at_low);
+    CHECK(estimate_of(low.model, low.cluster, low.training, plan.plan).iteration == e.at_low);
     CHECK(e.effect > 0);
     CHECK_FALSE(e.below);
   }

@@ -5,7 +5,7 @@
 
 #include <string>
 
-#include "costmodel/estimate/evaluator.hpp"
+#include "costmodel/estimate/plan_estimate.hpp"
 #include "planner/frameworks/launch_script.hpp"
 #include "planner/frameworks/megatron_flags.hpp"
 #include "planner/frameworks/megatron_log.hpp"
@@ -141,7 +141,7 @@ TEST_CASE("scripts come back with the same plan and the same price") {
     round_trips::check_same(in, out, plan);
     CHECK(out.training.stack.kernels.loss == in.training.stack.kernels.loss);
     const auto price = [&](const Scenario& s) {
-      return costmodel::Evaluator(s.model, s.cluster, s.training).estimate(plan);
+      return estimate_of(s.model, s.cluster, s.training, plan);
     };
     CHECK(price(out).iteration.value == doctest::Approx(price(in).iteration.value).epsilon(1e-9));
     CHECK(price(out).peak.value == doctest::Approx(price(in).peak.value).epsilon(1e-9));

@@ -1,5 +1,5 @@
 // Arguments looked up, and values that are none refused at their place.
-#include "planner/frameworks/megatron_import.hpp"
+#include "planner/frameworks/import_megatron.hpp"
 
 #include <doctest/doctest.h>
 

@@ -1,4 +1,4 @@
-#include "planner/page/json_key.hpp"
+#include "planner/page/json_rest.hpp"
 
 #include <doctest/doctest.h>
 

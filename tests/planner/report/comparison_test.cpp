@@ -5,7 +5,7 @@
 
 #include "costmodel/config/override.hpp"
 #include "costmodel/config/yaml.hpp"
-#include "costmodel/estimate/evaluator.hpp"
+#include "costmodel/estimate/plan_estimate.hpp"
 #include "costmodel/plan/plan_keys.hpp"
 #include "tests/costmodel/support/fixtures.hpp"
 
@@ -24,8 +24,7 @@ Compared column(const std::string& name, const std::vector<std::string>& assignm
   for (const auto& assignment : assignments) assign_path(root, assignment, {});
   auto scenario = costmodel::read_scenario(root, file, path);
   const auto plan = resolve_plan(scenario);
-  costmodel::Evaluator evaluator(scenario.model, scenario.cluster, scenario.training);
-  auto estimate = evaluator.estimate(plan);
+  auto estimate = estimate_of(scenario.model, scenario.cluster, scenario.training, plan);
   root.set("plan", to_value(plan));
   return {name, std::move(root), std::move(scenario), std::move(estimate)};
 }

@@ -1,5 +1,5 @@
 // JSON of `collective` reads back: the terms add up to the time.
-#include "planner/report/json_collective.hpp"
+#include "planner/report/json_report.hpp"
 
 #include <doctest/doctest.h>
 

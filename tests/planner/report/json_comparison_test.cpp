@@ -1,11 +1,11 @@
 // The JSON of a comparison.
-#include "planner/report/json_comparison.hpp"
+#include "planner/report/json_report.hpp"
 
 #include <doctest/doctest.h>
 
 #include <nlohmann/json.hpp>
 
-#include "costmodel/estimate/evaluator.hpp"
+#include "costmodel/estimate/plan_estimate.hpp"
 #include "tests/costmodel/support/fixtures.hpp"
 
 namespace json_comparison_test {
@@ -16,8 +16,11 @@ TEST_CASE("an entry a scenario, its differences, and how it compares with the fi
   const auto path = fixtures::configs();
   const costmodel::Scenario scenario =
       load_scenario(costmodel::scenario_file("tiny-gpt-cpu", path), path, {});
-  costmodel::Evaluator evaluator(scenario.model, scenario.cluster, scenario.training);
-  Compared first{"a", {}, scenario, evaluator.estimate(resolve_plan(scenario))};
+  Compared first{
+      "a",
+      {},
+      scenario,
+      estimate_of(scenario.model, scenario.cluster, scenario.training, resolve_plan(scenario))};
   first.input.set("sequence", costmodel::scalar_value("128"));
   Compared other = first;
   other.name = "b";

@@ -1,5 +1,5 @@
 // JSON of `groups` reads back.
-#include "planner/report/json_groups.hpp"
+#include "planner/report/json_report.hpp"
 
 #include <doctest/doctest.h>
 

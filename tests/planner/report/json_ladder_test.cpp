@@ -1,4 +1,4 @@
-#include "planner/report/json_ladder.hpp"
+#include "planner/report/json_report.hpp"
 
 #include <doctest/doctest.h>
 

@@ -1,5 +1,5 @@
 // The JSON of schedules side by side.
-#include "planner/report/json_schedules.hpp"
+#include "planner/report/json_report.hpp"
 
 #include <doctest/doctest.h>
 

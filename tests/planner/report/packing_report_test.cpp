@@ -7,7 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
-#include "costmodel/estimate/evaluator.hpp"
+#include "costmodel/estimate/plan_estimate.hpp"
 #include "tests/costmodel/support/scenarios.hpp"
 #include "tests/golden.hpp"
 #include "tests/planner/support/in_process.hpp"
@@ -28,7 +28,7 @@ Estimate estimate(const std::string& training, const std::string& plan) {
       "model: llama-3-8b\ncluster: {base: dgx-h100, devices: 8}\n"
       "training: {precision: bf16, stack: megatron-bridge, " +
       training + "}\nplan: " + plan + "\n");
-  return Evaluator(s.model, s.cluster, s.training).estimate(resolve_plan(s));
+  return estimate_of(s.model, s.cluster, s.training, resolve_plan(s));
 }
 
 }  // namespace

@@ -3,7 +3,7 @@
 
 #include <doctest/doctest.h>
 
-#include "costmodel/estimate/evaluator.hpp"
+#include "costmodel/estimate/plan_estimate.hpp"
 #include "costmodel/plan/plan_keys.hpp"
 #include "costmodel/scenario/plan_reader.hpp"
 #include "tests/costmodel/support/plan_samples.hpp"
@@ -18,8 +18,8 @@ TEST_CASE("the columns of plan keys are read as the same plan") {
     CAPTURE(sample.value);
     const Scenario s = plan_samples::with(sample);
     const ParallelPlan plan = resolve_plan(s);
-    Evaluator evaluator(s.model, s.cluster, s.training);
-    const planner::Table table = planner::ranking_rows({evaluator.estimate(plan)});
+    const planner::Table table =
+        planner::ranking_rows({estimate_of(s.model, s.cluster, s.training, plan)});
     REQUIRE(table.rows.size() == 1);
     REQUIRE(table.rows[0].size() == table.columns.size());
     // Sizes of stages and groups are in their lists; in a column of its own a size is for people.

@@ -1,4 +1,4 @@
-#include "planner/report/upgrade_report.hpp"
+#include "planner/report/machines_report.hpp"
 
 #include <doctest/doctest.h>
 

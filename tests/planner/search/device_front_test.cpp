@@ -2,7 +2,6 @@
 
 #include <doctest/doctest.h>
 
-#include "planner/search/memory_front.hpp"
 #include "tests/planner/support/best_even.hpp"
 #include "tests/planner/support/device_runs.hpp"
 

@@ -1,4 +1,4 @@
-#include "planner/search/family_members.hpp"
+#include "planner/search/strategy.hpp"
 
 #include <doctest/doctest.h>
 

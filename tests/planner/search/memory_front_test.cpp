@@ -1,4 +1,4 @@
-#include "planner/search/memory_front.hpp"
+#include "planner/search/device_front.hpp"
 
 #include <doctest/doctest.h>
 

@@ -1,6 +1,5 @@
 // How far the search over meshes goes: its bound against every plan of small spaces, threads, what
 // a time limit leaves undone, and more devices than layers.
-#include "planner/search/mesh_bound.hpp"
 
 #include <doctest/doctest.h>
 #include <fmt/format.h>

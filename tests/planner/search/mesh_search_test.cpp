@@ -16,7 +16,6 @@
 #include "planner/report/json_mesh.hpp"
 #include "planner/report/json_report.hpp"
 #include "planner/report/mesh_report.hpp"
-#include "planner/report/placement.hpp"
 #include "planner/report/strategy_text.hpp"
 #include "planner/search/mesh_improve.hpp"
 #include "planner/search/strategy.hpp"

@@ -1,4 +1,4 @@
-#include "planner/search/priced_steps.hpp"
+#include "planner/search/serving_search.hpp"
 
 #include <doctest/doctest.h>
 

@@ -8,7 +8,7 @@
 #include <string>
 
 #include "costmodel/config/yaml.hpp"
-#include "costmodel/estimate/evaluator.hpp"
+#include "costmodel/estimate/plan_estimate.hpp"
 #include "planner/report/mesh_report.hpp"
 #include "tests/costmodel/support/fixtures.hpp"
 #include "tests/run_program.hpp"
@@ -66,10 +66,9 @@ TEST_CASE("the plan that the shares make takes the time and memory that their se
     const Scenario s = read(mixed(batch, "25 GB/s"));
     const planner::ReplicaSearch found = planner::search_replicas(s);
     REQUIRE(!found.shares.empty());
-    costmodel::Evaluator evaluator(s.model, s.cluster, s.training);
     const auto plan = replica_plan(found, s);
     CHECK(violations(plan, s.model, s.cluster, s.training).empty());
-    const Estimate e = evaluator.estimate(plan);
+    const Estimate e = estimate_of(s.model, s.cluster, s.training, plan);
     CHECK(e.iteration == found.iteration);
     CHECK(e.peak / e.capacity == *std::max_element(found.used.begin(), found.used.end()));
   }

@@ -1,4 +1,4 @@
-#include "planner/search/serving_bounds.hpp"
+#include "planner/search/serving_search.hpp"
 
 #include <doctest/doctest.h>
 

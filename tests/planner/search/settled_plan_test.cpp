@@ -3,7 +3,7 @@
 
 #include <doctest/doctest.h>
 
-#include "costmodel/estimate/evaluator.hpp"
+#include "costmodel/estimate/plan_estimate.hpp"
 #include "planner/search/strategy.hpp"
 #include "tests/costmodel/support/fixtures.hpp"
 #include "tests/costmodel/support/scenarios.hpp"
@@ -27,7 +27,7 @@ Scenario ten(const std::string& plan, const std::string& more = "") {
 }
 
 double peak_of(const Scenario& s, const costmodel::ParallelPlan& plan) {
-  return costmodel::Evaluator(s.model, s.cluster, s.training).estimate(plan).peak.value;
+  return estimate_of(s.model, s.cluster, s.training, plan).peak.value;
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-#include "planner/search/settled_serving.hpp"
+#include "planner/search/settled_plan.hpp"
 
 #include <doctest/doctest.h>
 

@@ -103,7 +103,7 @@ TEST_CASE("a simpler plan within one per cent is chosen, and the fastest kept wi
   CHECK(chosen.iteration <= all.fastest->iteration * 1.01);
   CHECK(simplicity(chosen.plan) < simplicity(all.fastest->plan));
   CHECK(all.found.lower_bound <= all.fastest->iteration);
-  const std::string sentence = fastest_sentence(all, s);
+  const std::string sentence = fastest_sentence(chosen, all.fastest, s);
   CHECK(sentence.find("would take vpp 4 -> 8: ") != std::string::npos);
 
   Scenario strict = s;
@@ -111,7 +111,7 @@ TEST_CASE("a simpler plan within one per cent is chosen, and the fastest kept wi
   const auto first = planner::run_strategies(strict, Reach::layouts, 2, {});
   CHECK_FALSE(first.fastest);
   CHECK(first.found.plans.front().plan == all.fastest->plan);
-  CHECK(fastest_sentence(first, strict).empty());
+  CHECK(fastest_sentence(first.found.plans.front(), first.fastest, strict).empty());
 }
 
 TEST_CASE("virtual stages are fewer where that costs less than one per cent, layers cut anew") {

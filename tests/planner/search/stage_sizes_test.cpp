@@ -15,7 +15,6 @@
 #include "planner/report/json_mesh.hpp"
 #include "planner/report/json_report.hpp"
 #include "planner/report/mesh_report.hpp"
-#include "planner/report/placement.hpp"
 #include "planner/search/mesh_search.hpp"
 #include "planner/search/search_space.hpp"
 #include "planner/search/stage_options.hpp"

@@ -7,8 +7,12 @@
 
 #include "costmodel/estimate/evaluator.hpp"
 #include "planner/diagnosis/reason.hpp"
+#include "planner/report/json_mesh.hpp"
 #include "planner/report/report_tables.hpp"
 #include "planner/report/strategy_text.hpp"
+#include "planner/search/best_plans.hpp"
+#include "planner/search/simplest_plan.hpp"
+#include "planner/search/simplicity.hpp"
 #include "tests/costmodel/support/scenarios.hpp"
 
 namespace strategy_test {
@@ -126,6 +130,43 @@ TEST_CASE("uneven stages are reported only where even ones take a thousandth lon
       if (fits) CHECK(evaluator.iteration_time(plain).value > own * 1.001);
     }
   }
+}
+
+// Of the replicas and pipelines that a mixed cluster offers, as of even stages.
+TEST_CASE("where devices differ the simplest plan is chosen, and a row is a family") {
+  Scenario s =
+      scenarios::read("model: llama-3-8b\n" + scenarios::mixed(8, 8) +
+                      "training: {global_batch: 64, sequence: 4096, stack: megatron-core-2025}\n");
+  s.search.simpler_within = 0;
+  const auto by_time = run_strategies(s, Reach::meshes, 2, {});
+  const auto& rows = by_time.meshes->plans;
+  REQUIRE(rows.size() > 2);
+  CHECK_FALSE(by_time.fastest);
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    for (std::size_t k = 0; k < i; ++k) {
+      CHECK(rows[k].iteration <= rows[i].iteration);
+      const bool same_kind = rows[k].plan.pipelines() == rows[i].plan.pipelines();
+      CHECK_FALSE((same_kind && planner::one_family(rows[k].plan, rows[i].plan)));
+    }
+  }
+  s.search.simpler_within = costmodel::usual_simpler_within;
+  const auto all = run_strategies(s, Reach::meshes, 2, {});
+  const costmodel::Estimate& chosen = all.found.plans.front();
+  REQUIRE(all.fastest);
+  CHECK(all.fastest->plan == rows.front().plan);
+  CHECK(all.meshes->plans.front().plan == chosen.plan);
+  CHECK(all.meshes->plans.size() == rows.size());
+  CHECK(planner::simplicity(chosen.plan) < planner::simplicity(all.fastest->plan));
+  CHECK(chosen.iteration <= planner::most_time(all.fastest->iteration, s));
+  CHECK(all.found.lower_bound <= all.fastest->iteration);
+  for (const auto& row : rows)
+    if (row.iteration <= planner::most_time(all.fastest->iteration, s))
+      CHECK(planner::simplicity(chosen.plan) <= planner::simplicity(row.plan));
+  const std::string json = planner::mesh_json(*all.meshes, s, {});
+  CHECK(json.find("\"faster_pct\"") != std::string::npos);
+  CHECK(json.find("Of the plans found within 1 % of the fastest") != std::string::npos);
+  s.search.rows = costmodel::RankingRows::plans;
+  CHECK(run_strategies(s, Reach::meshes, 1, {}).found.plans.front().plan == chosen.plan);
 }
 
 }  // namespace strategy_test

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "costmodel/estimate/evaluator.hpp"
+#include "costmodel/estimate/plan_estimate.hpp"
 #include "planner/commands/commands.hpp"
 #include "planner/commands/options.hpp"
 #include "tests/costmodel/support/scenarios.hpp"
@@ -26,7 +26,7 @@ inline std::string job(int tp, int devices, const std::string& more = "",
 
 inline costmodel::Estimate predicted(const std::string& yaml) {
   const costmodel::Scenario s = scenarios::read(yaml);
-  return costmodel::Evaluator(s.model, s.cluster, s.training).estimate(resolve_plan(s));
+  return estimate_of(s.model, s.cluster, s.training, resolve_plan(s));
 }
 
 inline std::string log_of(double seconds, int iterations = 40) {

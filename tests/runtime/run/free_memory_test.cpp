@@ -5,7 +5,7 @@
 #include <fstream>
 
 #include "costmodel/config/yaml.hpp"
-#include "costmodel/estimate/evaluator.hpp"
+#include "costmodel/estimate/plan_estimate.hpp"
 #include "costmodel/scenario/scenario.hpp"
 #include "tests/run_program.hpp"
 
@@ -102,8 +102,8 @@ TEST_CASE("free memory: this machine says some") {
 TEST_CASE("memory of ranks: that of their stages, not of a mean one") {
   const costmodel::ConfigPath path{{SHARDPLAN_SOURCE_DIR "/configs"}};
   const auto s = costmodel::load_scenario(costmodel::scenario_file("tiny-gpt-cpu", path), path, {});
-  costmodel::Evaluator evaluator(s.model, s.cluster, s.training);
-  const auto predicted = evaluator.estimate(costmodel::resolve_plan(s));  // pp 2, dp 2
+  const auto predicted =
+      estimate_of(s.model, s.cluster, s.training, costmodel::resolve_plan(s));  // pp 2, dp 2
   const Bytes first = predicted.memory[0].total(), last = predicted.memory[1].total();
   REQUIRE(first != last);
   CHECK(runtime::memory_of_ranks(predicted, {0, 1}) == first + first);

@@ -1,5 +1,5 @@
 // The JSON of a run of serving.
-#include "runtime/run/json_serve.hpp"
+#include "runtime/run/json_run.hpp"
 
 #include <doctest/doctest.h>
 

@@ -1,5 +1,5 @@
 // The text of a run of serving.
-#include "runtime/run/serve_report.hpp"
+#include "runtime/run/run_report.hpp"
 
 #include <doctest/doctest.h>
 
