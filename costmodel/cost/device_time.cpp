@@ -88,7 +88,7 @@ Seconds time(const GroupedLinear& o, Pass pass, const DeviceSpec& device, Precis
 
 // What a multiprocessor reaches in the kernels of state-space scans (mamba_ssm's in Triton): their
 // small products keep to the instructions of every generation since Ampere, so a device's tensor
-// peak says nothing of them. Three shapes with 8,192 tokens on an H100, 64 to 128 heads of 64 with
+// peak does not bound them. Three shapes with 8,192 tokens on an H100, 64 to 128 heads of 64 with
 // 128 states, 1 and 8 groups (configs/kernels/pytorch-operators.csv): 0.32, 0.48 and 0.58 forward,
 // 0.23, 0.48 and 0.35 TFLOP/s backward; their geometric means.
 constexpr double scan_forward = 0.447e12, scan_backward = 0.338e12;

@@ -1,5 +1,7 @@
 #include "costmodel/cost/kernel_time.hpp"
 
+#include <algorithm>
+
 namespace costmodel {
 
 namespace {
@@ -57,6 +59,22 @@ std::optional<Elements> elements_of(const Op& op) {
       op);
 }
 
+KernelKind kind_of(KernelOp op) {
+  switch (op) {
+    case KernelOp::linear:
+    case KernelOp::after_norm:
+    case KernelOp::unreduced:
+    case KernelOp::shards: return KernelKind::copies;
+    case KernelOp::softmax:
+    case KernelOp::cross_entropy:
+    case KernelOp::compiled_cross_entropy: return KernelKind::loss;
+    case KernelOp::embedding:
+    case KernelOp::permute: return KernelKind::indexing;
+    case KernelOp::optimizer: return KernelKind::optimizer;
+    default: return KernelKind::elementwise;
+  }
+}
+
 }  // namespace
 
 std::optional<KernelTime> kernel_time(const KernelSet& set, KernelOp op, bool forward,
@@ -67,8 +85,49 @@ std::optional<KernelTime> kernel_time(const KernelSet& set, KernelOp op, bool fo
   const Bytes moved(pass->bytes(elements, source, element));
   const BytesPerSecond reached(device.memory_bandwidth.value * pass->rate);
   const BytesPerSecond best(device.memory_bandwidth.value * device.memory_efficiency);
-  return KernelTime{moved / reached + device.memory_half * pass->kernels / best, moved,
-                    pass->kernels};
+  const double copied =
+      pass->source_copies > 0
+          ? pass->source_copies * pass->source_bytes(source, element) / moved.value
+          : 0;
+  return KernelTime{moved / reached * pass->slowed(device.memory_bandwidth.value) +
+                        device.memory_half * pass->kernels / best,
+                    moved,
+                    pass->kernels,
+                    {},
+                    kind_of(op),
+                    kernel_op_names[static_cast<std::size_t>(op)],
+                    pass->copies + copied,
+                    pass->indexing};
+}
+
+KernelBound bound_of(const KernelTime& kernels, const DeviceSpec& device) {
+  const BytesPerSecond best(device.memory_bandwidth.value * device.memory_efficiency);
+  const Seconds start = device.memory_half * kernels.kernels / best, bytes = kernels.moved / best;
+  constexpr double rounding = 1.001;
+  if (kernels.executed.value > 0 && kernels.time > (start + bytes) * rounding)
+    return KernelBound::arithmetic;
+  return start > bytes ? KernelBound::start : KernelBound::memory;
+}
+
+KernelKind kind_of(const Op& op, Pass pass) {
+  return std::visit(Visitor{
+                        [](const Linear&) { return KernelKind::products; },
+                        [](const GroupedLinear&) { return KernelKind::products; },
+                        [](const AttentionScores&) { return KernelKind::products; },
+                        [](const AttentionContext&) { return KernelKind::products; },
+                        [pass](const FlashAttention&) {
+                          return pass == Pass::forward ? KernelKind::attention_forward
+                                                       : KernelKind::attention_backward;
+                        },
+                        [](const Softmax&) { return KernelKind::loss; },
+                        [](const CrossEntropy&) { return KernelKind::loss; },
+                        [](const Embedding&) { return KernelKind::indexing; },
+                        [](const PositionEmbedding&) { return KernelKind::indexing; },
+                        [](const Routing&) { return KernelKind::indexing; },
+                        [](const Permute&) { return KernelKind::indexing; },
+                        [](const auto&) { return KernelKind::elementwise; },
+                    },
+                    op);
 }
 
 std::optional<KernelTime> kernels_of(const Op& op, Pass pass, const KernelSet& set, double element,
@@ -79,8 +138,24 @@ std::optional<KernelTime> kernels_of(const Op& op, Pass pass, const KernelSet& s
   return kernel_time(set, of->op, pass == Pass::forward, of->count, of->source, element, device);
 }
 
+int joined_after_norm(Site site) {
+  switch (site) {
+    case Site::qkv: return 3;
+    case Site::mlp_gate_and_up: return 2;
+    case Site::q:
+    case Site::kv:
+    case Site::q_down:
+    case Site::kv_down:
+    case Site::cross_attention_q:
+    case Site::mlp_up:
+    case Site::router:
+    case Site::logits: return 1;
+    default: return 0;
+  }
+}
+
 std::optional<KernelTime> kernels_around(const Op& op, Pass pass, const KernelSet& set,
-                                         double element, const DeviceSpec& device) {
+                                         double element, const DeviceSpec& device, int joined) {
   if (const auto* o = std::get_if<FlashAttention>(&op)) {
     if (o->kv_heads >= o->heads || pass == Pass::weight_gradient) return std::nullopt;
     const double copies = area(o->sequences * o->key_count(), o->heads) *
@@ -89,7 +164,9 @@ std::optional<KernelTime> kernels_around(const Op& op, Pass pass, const KernelSe
   }
   const auto* o = std::get_if<Linear>(&op);
   if (o == nullptr || pass == Pass::input_gradient) return std::nullopt;
-  return kernel_time(set, KernelOp::linear, pass == Pass::forward, area(o->m, o->k),
+  const bool after_norm = joined > 0 && set.find(KernelOp::after_norm, true) != nullptr;
+  return kernel_time(set, after_norm ? KernelOp::after_norm : KernelOp::linear,
+                     pass == Pass::forward, area(o->m, o->k) * std::max(1, joined),
                      area(o->n, o->k), element, device);
 }
 

@@ -130,33 +130,45 @@ void wait_for_host(Cost& cost, Seconds least) {
   cost.compute = max(cost.compute, least - communication);
 }
 
-void add_step(const Step& step, const OpList& list, const Pricing& pricing, Cost& cost) {
+// `work`: of the step.
+StepKernels kernels_with(const Step& step, const Work& work, const Pricing& pricing) {
   const DeviceSpec& device = pricing.cluster->device;
-  const Work work = work_of(step.node->op, step.pass, storage_bytes(pricing.precision));
-  const Seconds time = device_time(step.node->op, step.pass, device, pricing.precision);
-  const bool measured =
-      measured_time(step.node->op, step.pass, device, pricing.precision).has_value();
-  const auto use = [&](auto kernels) {
+  const Op& op = step.node->op;
+  const bool measured = measured_time(op, step.pass, device, pricing.precision).has_value();
+  const auto use = [&](auto kernels, auto... more) {
     return pricing.kernels == nullptr || measured
                ? std::nullopt
-               : kernels(step.node->op, step.pass, *pricing.kernels,
-                         storage_bytes(pricing.precision), device);
+               : kernels(op, step.pass, *pricing.kernels, storage_bytes(pricing.precision), device,
+                         more...);
   };
-  int kernels = work.kernels;
+  StepKernels all;
   if (const auto own = use(kernels_of)) {
-    cost.compute += own->time;
-    kernels = own->kernels;
+    all.add(*own);
   } else {
-    const bool alone = measured || is_tabled(step.node->op, step.pass, device, pricing.precision);
-    cost.compute += time * (alone ? 1.0 : pricing.factor_of(step.node->op));
+    const bool alone = measured || is_tabled(op, step.pass, device, pricing.precision);
+    const Seconds time = device_time(op, step.pass, device, pricing.precision) *
+                         (alone ? 1.0 : pricing.factor_of(op));
+    all.add({time, work.moved, work.kernels, work.executed, kind_of(op, step.pass)});
   }
-  if (const auto around = use(kernels_around)) {
-    cost.compute += around->time;
-    kernels += around->kernels;
+  if (const auto around = use(kernels_around, joined_after_norm(step.node->site))) all.add(*around);
+  if (step.pass == Pass::weight_gradient && !measured && pricing.accumulation_bytes > 0) {
+    const Bytes moved(weights_of(op) * pricing.accumulation_bytes);
+    all.add({streaming_time(moved, 0, device),
+             moved,
+             0,
+             {},
+             KernelKind::elementwise,
+             kernel_op_names[static_cast<std::size_t>(KernelOp::accumulate)]});
   }
-  if (step.pass == Pass::weight_gradient && !measured) {
-    cost.compute +=
-        streaming_time(Bytes(weights_of(step.node->op) * pricing.accumulation_bytes), 0, device);
+  return all;
+}
+
+void add_step(const Step& step, const OpList& list, const Pricing& pricing, Cost& cost) {
+  const Work work = work_of(step.node->op, step.pass, storage_bytes(pricing.precision));
+  int kernels = 0;
+  for (const KernelTime& each : kernels_with(step, work, pricing)) {
+    cost.compute += each.time;
+    kernels += each.kernels;
   }
   cost.model += work.model;
   cost.executed += work.executed;
@@ -185,6 +197,11 @@ std::ptrdiff_t tensor_collectives(const std::vector<Step>& steps) {
 }
 
 }  // namespace
+
+StepKernels step_kernels(const Step& step, const Pricing& pricing) {
+  return kernels_with(step, work_of(step.node->op, step.pass, storage_bytes(pricing.precision)),
+                      pricing);
+}
 
 Cost price(const Step& step, const OpList& list, const Pricing& pricing) {
   Cost cost;

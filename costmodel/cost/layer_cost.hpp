@@ -3,6 +3,7 @@
 
 #include "costmodel/cost/collective.hpp"
 #include "costmodel/cost/expert_exchange.hpp"
+#include "costmodel/cost/kernel_time.hpp"
 #include "costmodel/cost/optimizer_step.hpp"
 #include "costmodel/machine/cluster_spec.hpp"
 #include "costmodel/operators/op_list.hpp"
@@ -90,6 +91,17 @@ Seconds exposed_pipelined(Seconds alone, Seconds window, int ranks,
 // previous block. `alone` is the time of all transfers, `window` that of all transfers + 1 blocks.
 Seconds exposed_ring(Seconds alone, Seconds window, int transfers,
                      double slowdown = overlap_slowdown);
+
+// What a step launches: the operator's own kernels, those of the framework around it, and the
+// accumulation of a weight gradient. Their times add up to the computation of price(step).
+struct StepKernels {
+  std::array<KernelTime, 4> all;
+  std::size_t number = 0;
+  void add(const KernelTime& kernels) { all[number++] = kernels; }
+  const KernelTime* begin() const { return all.data(); }
+  const KernelTime* end() const { return all.data() + number; }
+};
+StepKernels step_kernels(const Step& step, const Pricing& pricing);
 
 // The cost of one step, assuming that its launch is no bottleneck.
 Cost price(const Step& step, const OpList& list, const Pricing& pricing);

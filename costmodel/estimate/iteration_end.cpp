@@ -12,6 +12,25 @@
 
 namespace costmodel {
 
+namespace {
+
+double own_parameters(const ParallelPlan& plan, const RankWeights& rank) {
+  if (plan.zero < 1) return rank.all;
+  const double part = sharded(rank.all, rank.experts, plan);
+  return plan.shards_states_further() ? part / plan.dp_replicate : part;
+}
+
+}  // namespace
+
+std::optional<KernelTime> optimizer_kernels(const ParallelPlan& plan, const Workload& on,
+                                            const RankWeights& rank) {
+  const TrainingSpec& training = on.training;
+  if (training.optimizer != Optimizer::adam || training.moment_precision != Precision::fp32)
+    return std::nullopt;
+  return kernel_time(kernel_set(training), KernelOp::optimizer, true, own_parameters(plan, rank), 0,
+                     storage_bytes(training.precision), on.cluster.device);
+}
+
 Bytes optimizer_traffic(double own, double gradients, const TrainingSpec& training) {
   const double gradient = gradient_bytes_per_parameter(training);
   const double states = optimizer_bytes_per_parameter(training);
@@ -44,20 +63,14 @@ Seconds optimizer_time(const PlanInputs& in, const RankParameters& rank) {
   const ClusterSpec& cluster = in.on.cluster;
   const TrainingSpec& training = in.on.training;
   const double part = sharded(rank.all, rank.experts, in.plan);
-  const double own = in.plan.zero < 1                  ? rank.all
-                     : in.plan.shards_states_further() ? part / in.plan.dp_replicate
-                                                       : part;
+  const double own = own_parameters(in.plan, rank);
   if (!keeps_alike(training.optimizer)) return unlike_optimizer_time(in, rank, own);
   const Bytes parameters(own * weight_bytes_per_parameter(training));
   if (const auto measured = measured_optimizer(parameters, cluster.device)) {
     return *measured *
            slowdown_together(cluster.device, static_cast<double>(ranks_on_a_node(cluster)));
   }
-  if (const auto kernels = kernel_time(kernel_set(training), KernelOp::optimizer, true, own, 0,
-                                       storage_bytes(training.precision), cluster.device);
-      kernels && training.optimizer == Optimizer::adam &&
-      training.moment_precision == Precision::fp32)
-    return kernels->time;
+  if (const auto kernels = optimizer_kernels(in.plan, in.on, rank)) return kernels->time;
   const double kept_gradients = in.plan.shards_states_further() ? own
                                 : in.plan.zero >= 2             ? part
                                                                 : rank.all;
@@ -180,9 +193,8 @@ AfterPipeline after_pipeline(const PlanInputs& in, const RankParameters& weights
     const Seconds slice = training.stack.zero.slice;
     const double tensors = slice.value > 0 ? parameter_tensors(in, pass.layers) : 1;
     const Bytes each = slice.value > 0 ? Bytes(weights.all * weight_size / tensors) : Bytes(0);
-    const bool beside = training.overlap.overlap_param_gather;
-    after.gather_exposed =
-        exposed(alone(CollectiveKind::all_gather, weight_size, each), pass.forward, beside);
+    after.gather_exposed = exposed(alone(CollectiveKind::all_gather, weight_size, each),
+                                   pass.forward, training.overlap.overlap_param_gather);
     if (in.replicas.size > 1) after.gather_exposed += slice * (tensors * in.replicas.size);
   }
   if (groups && in.plan.shards_states_further()) {

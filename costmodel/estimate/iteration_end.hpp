@@ -2,6 +2,7 @@
 // time and stragglers; and the lower bound of the complete iteration.
 #pragma once
 
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -16,6 +17,10 @@ namespace costmodel {
 // and writes its states, and writes the parameters (SimuMax counts the same passes).
 Bytes optimizer_traffic(double own, double gradients, const TrainingSpec& training);
 inline constexpr int optimizer_passes = 5;
+// The framework's own kernels for it, clipping included, on a rank with these parameters; nothing
+// where its set has none for the optimizer.
+std::optional<KernelTime> optimizer_kernels(const ParallelPlan& plan, const Workload& on,
+                                            const RankWeights& rank);
 
 // By kind of pipeline rank.
 std::vector<AfterPipeline> after_pipeline(const PlanInputs& in,

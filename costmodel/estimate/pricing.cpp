@@ -47,15 +47,6 @@ const KernelSet& kernel_set(const TrainingSpec& training) {
   return training.stack.kernels.used(training.overlap.compile, training.fine_tuning.adapts());
 }
 
-namespace {
-
-// What was measured of narrow operands' start is of Blackwell, the generation with block scales.
-bool starts_narrow(const Workload& on) {
-  return is_narrow(on.training.precision) && on.cluster.device.peak_of(Precision::mxfp8).value > 0;
-}
-
-}  // namespace
-
 LayerContext context_of(const ParallelPlan& plan, const Workload& on) {
   const StackSpec& stack = on.training.stack;
   const bool compiled = on.training.overlap.compile;  // a compiler fuses element-wise chains
@@ -88,7 +79,7 @@ LayerContext context_of(const ParallelPlan& plan, const Workload& on) {
           .expert_load = on.training.capacity_factor > 0 ? on.training.capacity_factor
                                                          : on.training.expert_imbalance,
           .expert_start = on.training.fused_grouped_mlp ? stack.experts.start_fused
-                          : starts_narrow(on)           ? stack.experts.start_narrow
+                          : is_narrow(on.training.precision) ? stack.experts.start_narrow
                                                         : stack.experts.start,
           .fused_grouped_mlp = on.training.fused_grouped_mlp,
           .unfused_expert_bias = stack.experts.unfused_bias,

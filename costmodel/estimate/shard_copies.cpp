@@ -6,94 +6,96 @@ namespace costmodel {
 
 namespace {
 
-class Copies {
- public:
-  Copies(const PlanInputs& in, const KernelSet& set) : in_(in), set_(set) {}
+void take(StepKernels& sum, KernelOp op, bool forward, double elements, double own,
+          const Workload& on) {
+  if (elements + own <= 0) return;
+  if (const auto kernels = kernel_time(kernel_set(on.training), op, forward, elements, own,
+                                       storage_bytes(on.training.precision), on.cluster.device))
+    sum.add(*kernels);
+}
 
-  void add(const LayerCost& layer, double times, double less, StageRow& row) {
-    if (times == 0) return;
-    const ParallelPlan& plan = in_.plan;
-    const double element = storage_bytes(in_.on.training.precision);
-    const double experts = layer.expert_weights, others = layer.weights - experts - less;
-    const double frozen_experts = layer.frozen_experts.value / element,
-                 frozen = layer.frozen.value / element - frozen_experts;
-    const auto own = [&](double all, double of_experts) {
-      if (plan.zero < 2) return all + of_experts;
-      return all / plan.shards() + of_experts / static_cast<double>(plan.expert_shards());
-    };
-    Sum forward, backward;
-    if (plan.zero == 3) {
-      const double all = others + experts + frozen + frozen_experts,
-                   shard = own(others + frozen, experts + frozen_experts);
-      take(forward, KernelOp::shards, true, all, shard);
-      take(backward, KernelOp::shards, true, all, shard);
-    }
-    if (plan.zero >= 2)
-      take(backward, KernelOp::shards, false, others + experts, own(others, experts));
-    if (in_.micro_batches > 1) {
-      const auto m = static_cast<double>(in_.micro_batches);
-      take(backward, KernelOp::accumulate, false, 0, own(others, experts) * (m - 1) / m);
-    }
-    const Seconds ahead = lengthened(layer.forward, forward) * times,
-                  after = lengthened(layer.backward, backward) * times;
-    row.forward.compute += ahead;
-    row.backward.compute += after;
-    row.forward.kernels += static_cast<int>(forward.kernels * times);
-    row.backward.kernels += static_cast<int>(backward.kernels * times);
-    // They are of weights: in a split backward, of the weight gradient.
-    if (splits_backward(plan.schedule)) row.weight_gradient.compute += after;
-    row.copies_forward += ahead;
-    row.copies_backward += after;
+// By how much a pass is longer with these kernels: the slower of host and device decides.
+Seconds lengthened(const Cost& pass, const StepKernels& more, Seconds launch, int& kernels) {
+  Seconds time;
+  kernels = 0;
+  for (const KernelTime& each : more) {
+    time += each.time;
+    kernels += each.kernels;
   }
+  const Seconds communication = pass.time() - pass.compute;
+  const Seconds host = (pass.kernels + kernels) * launch - communication;
+  return max(pass.compute + time, host) - pass.compute;
+}
 
- private:
-  struct Sum {
-    Seconds time;
-    int kernels = 0;
-  };
-
-  void take(Sum& sum, KernelOp op, bool forward, double elements, double own) const {
-    if (elements + own <= 0) return;
-    const auto kernels =
-        kernel_time(set_, op, forward, elements, own, storage_bytes(in_.on.training.precision),
-                    in_.on.cluster.device);
-    if (!kernels) return;
-    sum.time += kernels->time;
-    sum.kernels += kernels->kernels;
-  }
-
-  // By how much a pass is longer with these kernels: the slower of host and device decides.
-  Seconds lengthened(const Cost& pass, const Sum& more) const {
-    const Seconds communication = pass.time() - pass.compute;
-    const Seconds host = (pass.kernels + more.kernels) * launch_ - communication;
-    return max(pass.compute + more.time, host) - pass.compute;
-  }
-
-  const PlanInputs& in_;
-  const KernelSet& set_;
-  Seconds launch_ = kernel_launch(in_.on);
-};
+void add(const PlanInputs& in, const LayerCost& layer, double times, const ShardedUnit& unit,
+         StageRow& row) {
+  if (times == 0) return;
+  const ShardCopies copies = shard_copies(layer, unit, in.plan, in.on, in.micro_batches);
+  const Seconds launch = kernel_launch(in.on);
+  int forward = 0, backward = 0;
+  const Seconds ahead = lengthened(layer.forward, copies.forward, launch, forward) * times,
+                after = lengthened(layer.backward, copies.backward, launch, backward) * times;
+  row.forward.compute += ahead;
+  row.backward.compute += after;
+  row.forward.kernels += static_cast<int>(forward * times);
+  row.backward.kernels += static_cast<int>(backward * times);
+  // They are of weights: in a split backward, of the weight gradient.
+  if (splits_backward(in.plan.schedule)) row.weight_gradient.compute += after;
+  row.copies_forward += ahead;
+  row.copies_backward += after;
+}
 
 }  // namespace
 
+ShardCopies shard_copies(const LayerCost& layer, const ShardedUnit& unit, const ParallelPlan& plan,
+                         const Workload& on, std::int64_t micro_batches) {
+  const double element = storage_bytes(on.training.precision);
+  const double experts = layer.expert_weights, others = layer.weights - experts - unit.less;
+  const double frozen_experts = layer.frozen_experts.value / element,
+               frozen = layer.frozen.value / element - frozen_experts;
+  const auto own = [&](double all, double of_experts) {
+    if (plan.zero < 2) return all + of_experts;
+    return all / plan.shards() + of_experts / static_cast<double>(plan.expert_shards());
+  };
+  // Copied out of a gather; a rank that has all of a parameter uses it as it is.
+  const auto copied = [&](double all, double of_experts) {
+    return (plan.shards() > 1 ? all : 0) + (plan.expert_shards() > 1 ? of_experts : 0);
+  };
+  ShardCopies copies;
+  if (plan.zero == 3) {
+    const double shard = own(others + frozen, experts + frozen_experts);
+    const double out = copied(others + frozen, experts + frozen_experts);
+    take(copies.forward, KernelOp::shards, true, out, shard, on);
+    if (!unit.end) take(copies.backward, KernelOp::shards, true, out, shard, on);
+  }
+  if (plan.zero >= 2) {
+    const double all = others + experts;
+    take(copies.backward, KernelOp::shards, false, all, 0, on);
+    take(copies.backward, KernelOp::unreduced, false, all - copied(others, experts), 0, on);
+  }
+  if (micro_batches > 1) {
+    const auto m = static_cast<double>(micro_batches);
+    take(copies.backward, KernelOp::accumulate, false, 0, own(others, experts) * (m - 1) / m, on);
+  }
+  return copies;
+}
+
 void add_copies(const PlanInputs& in, std::size_t k, StageRow& row) {
   const TrainingSpec& training = in.on.training;
-  const KernelSet& set = kernel_set(training);
-  if (set.empty()) return;
-  Copies copies(in, set);
+  if (kernel_set(training).empty()) return;
   for (const LayerPrices::Kind& kind : in.layers.all()) {
     const int layers = kind.number(row.layers), repeated = kind.repeated(row.layers);
-    copies.add(*kind.again, repeated, 0, row);
-    copies.add(*kind.whole, layers - repeated, 0, row);
+    add(in, *kind.again, repeated, {}, row);
+    add(in, *kind.whole, layers - repeated, {}, row);
   }
-  if (row.layers.decoder_starts) copies.add(*in.layers.decoder_embedding, 1, 0, row);
+  if (row.layers.decoder_starts) add(in, *in.layers.decoder_embedding, 1, {.end = true}, row);
   const bool first = k == 0, last = k == in.last_stage();
-  if (first) copies.add(*in.layers.embedding, 1, 0, row);
+  if (first) add(in, *in.layers.embedding, 1, {.end = true}, row);
   if (!last) return;
   const bool shared = first && in.on.model.tie_embeddings && !training.fine_tuning.adapts();
-  copies.add(*in.layers.head, 1, shared ? vocabulary_table(in.on.model, in.plan.tp) : 0, row);
+  add(in, *in.layers.head, 1, {shared ? vocabulary_table(in.on.model, in.plan.tp) : 0, true}, row);
   if (in.layers.mtp_layer != nullptr)
-    copies.add(*in.layers.mtp_layer, static_cast<double>(in.on.model.mtp_layers), 0, row);
+    add(in, *in.layers.mtp_layer, static_cast<double>(in.on.model.mtp_layers), {}, row);
 }
 
 }  // namespace costmodel

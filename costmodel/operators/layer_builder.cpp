@@ -176,7 +176,7 @@ bool is_adapter(Site site) {
   return site >= Site::q_adapter_in && site <= Site::gate_up_adapter_out;
 }
 
-// Adapters stay in 16 bits beside narrower products (Megatron-Bridge, peft/utils.py:
+// Adapters stay in 16 bits among narrower products (Megatron-Bridge, peft/utils.py:
 // ParallelLinearAdapter's matrices are plain parallel linears in params_dtype).
 Linear adapter_product(std::int64_t rows, std::int64_t n, std::int64_t k) {
   return {.m = rows, .n = n, .k = k, .bias = false, .regather = false, .wide = true};

@@ -35,11 +35,13 @@ enum class KernelOp {
   unpermute,   // back, summed
   adapter,     // what is added for one, besides its two products
   linear,      // casts of a product's operands
+  after_norm,  // the same of a norm's result; elements: of each product that takes it by itself
   shards,      // copies of a gather and of a reduce-scatter of sharded parameters
+  unreduced,   // gradients copied in place of a reduction, by the one rank of a group
   accumulate,  // of the gradients of a further micro-batch, where no product does it
   optimizer,   // with what clips gradients, once an iteration; elements are own parameters
 };
-inline constexpr std::array<std::string_view, 21> kernel_op_names{"layernorm",
+inline constexpr std::array<std::string_view, 23> kernel_op_names{"layernorm",
                                                                   "rmsnorm",
                                                                   "head norm",
                                                                   "residual",
@@ -57,7 +59,9 @@ inline constexpr std::array<std::string_view, 21> kernel_op_names{"layernorm",
                                                                   "unpermute",
                                                                   "adapter",
                                                                   "linear",
+                                                                  "linear after norm",
                                                                   "shards",
+                                                                  "unreduced gradients",
                                                                   "accumulate",
                                                                   "optimizer"};
 
@@ -68,10 +72,21 @@ struct KernelPass {
   double source_narrow = 0, source_wide = 0;
   int kernels = 1;
   double rate = 0.8;
+  // Part of the time on an H100 that a faster memory does not shorten: what multiprocessors take.
+  double cores = 0;
+  // Parts of the time in kernels of these kinds; of source elements, in copies.
+  double copies = 0, indexing = 0, source_copies = 0;
   // `element`: storage bytes of an activation.
+  static constexpr double h100_bandwidth = 3.352e12;  // bytes/s, data sheet
+  // The time at a bandwidth, over that of the bytes at `rate` of it.
+  double slowed(double bandwidth) const {
+    return bandwidth > h100_bandwidth ? 1 + cores * (bandwidth / h100_bandwidth - 1) : 1;
+  }
   double bytes(double elements, double source, double element) const {
-    return elements * (narrow * element + wide * 4) +
-           source * (source_narrow * element + source_wide * 4);
+    return elements * (narrow * element + wide * 4) + source_bytes(source, element);
+  }
+  double source_bytes(double source, double element) const {
+    return source * (source_narrow * element + source_wide * 4);
   }
 };
 

@@ -19,7 +19,14 @@ const Keys<KernelPass>& pass_keys() {
       key::number<P>("source_wide", &P::source_wide, 0, 1000, "the same in fp32"),
       key::whole<P>("kernels", &P::kernels, {0, 1000}, "kernels launched"),
       key::required(key::number<P>("rate", &P::rate, 0.001, 2,
-                                   "of the memory's bandwidth that they reach on large tensors")));
+                                   "of the memory's bandwidth that they reach on large tensors")),
+      key::number<P>("cores", &P::cores, 0, 1,
+                     "part of the time on an H100 that a faster memory does not shorten"),
+      key::number<P>("copies", &P::copies, 0, 1,
+                     "part of the time in copies, casts and zeroes: a profile counts it as theirs"),
+      key::number<P>("indexing", &P::indexing, 0, 1, "the same in sorts, gathers and scatters"),
+      key::number<P>("source_copies", &P::source_copies, 0, 1,
+                     "of the time that source elements take, the part in copies"));
   return keys;
 }
 

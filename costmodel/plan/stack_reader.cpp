@@ -311,7 +311,7 @@ const Keys<Experts>& expert_cost_keys() {
           "start_s", &E::start, 0, 1,
           "time that every local expert adds to a grouped product, with 16-bit operands"),
       key::number<E>("narrow_start_s", &E::start_narrow, 0, 1,
-                     "the same with narrower operands, on devices with block scales (mxfp8)"),
+                     "the same with narrower operands"),
       key::number<E>("fused_start_s", &E::start_fused, 0, 1,
                      "as start_s, where one kernel does all experts"),
       key::number<E>(

@@ -159,14 +159,14 @@ struct StackHost {
 struct StackExperts {
   int group = 0;  // tokens dispatched to experts together by a product with a one-hot mask
                   // (GShard); 0: tokens are dispatched by copying rows
-  // Time that every local expert adds to a grouped product, whatever its rows: with operands of 16
-  // bits, with narrower ones on devices with block scales, and where one kernel does all experts.
+  // Time that every local expert adds to a grouped product, whatever its rows: with 16-bit and with
+  // narrower operands, and where one kernel does all experts.
   Seconds start, start_narrow, start_fused;
   Seconds dropless_host;  // host time per local expert of the forward of a layer whose experts take
                           // as many rows as are routed to them, with narrow operands: the host
                           // waits for their number, and then launches for each expert
-  bool unfused_bias = false;       // kernels one after another add biases of experts, and clamp a
-                                   // gated activation beside them
+  bool unfused_bias = false;       // kernels one after another add biases of experts, and clamp
+                                   // their gated activation
   double permute_factor = 1;       // as elementwise_factor, of kernels that sort rows by expert
   double exchange_efficiency = 1;  // of deepep and hybridep, relative to collectives' on a tier
   double eager_overlap = 1;        // part of an overlapped expert exchange that is hidden when no

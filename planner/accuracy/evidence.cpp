@@ -66,11 +66,30 @@ Measured read_measured(const Value& map) {
   return measured;
 }
 
+// What the file leaves out of the iteration is in no kernel.
+KindSeconds read_kinds(const Value& map, const Measured& measured) {
+  costmodel::MapReader reader(map, "kinds");
+  KindSeconds kinds{};
+  double all = 0;
+  for (std::size_t i = 0; i + 1 < kinds.size(); ++i) {
+    kinds[i] = reader.number(kind_keys[i], costmodel::Dimension::time, 0, 1e9).value_or(0);
+    all += kinds[i];
+  }
+  reader.finish();
+  if (!measured.iteration || all > *measured.iteration) {
+    throw ConfigError(map.mark, "kinds take longer than the iteration",
+                      "seconds of one iteration, of kernels that do not overlap");
+  }
+  kinds.back() = *measured.iteration - all;
+  return kinds;
+}
+
 EvidenceRun read_run(const Value& map) {
   costmodel::MapReader reader(map, "run");
   EvidenceRun run;
   run.id = read_text(reader.required("id"), "id");
   run.measured = read_measured(reader.required("measured"));
+  if (const Value* kinds = reader.optional("kinds")) run.kinds = read_kinds(*kinds, run.measured);
   run.contradicted = reader.text("contradicted").value_or("");
   run.decides = reader.boolean("decides").value_or(true);
   run.scenario.kind = Value::Kind::map;
@@ -98,6 +117,11 @@ void read_written(const std::string& file, std::vector<WrittenRun>& runs) {
 }
 
 }  // namespace
+
+std::string_view kind_name(std::size_t kind) {
+  return kind < costmodel::kernel_kind_names.size() ? costmodel::kernel_kind_names[kind]
+                                                    : "in no kernel";
+}
 
 std::vector<WrittenRun> written_runs(const std::vector<std::string>& operands,
                                      std::vector<std::string>* left_out) {

@@ -1,11 +1,15 @@
 // Published, measured runs: each is a scenario with its measurements.
 #pragma once
 
+#include <array>
 #include <optional>
 #include <string>
+#include <string_view>
+#include <tuple>
 #include <vector>
 
 #include "costmodel/config/search_path.hpp"
+#include "costmodel/cost/kernel_time.hpp"
 #include "costmodel/scenario/scenario.hpp"
 
 namespace planner {
@@ -17,12 +21,21 @@ struct Measured {
   bool ran() const { return fits.value_or(true); }  // a timed run must have fitted
 };
 
+// Seconds of an iteration by kind of kernel (costmodel/cost/kernel_time); the last: in no kernel.
+using KindSeconds = std::array<double, costmodel::kernel_kind_names.size() + 1>;
+// By which an evidence file's `kinds` have them, and their names in reports.
+inline constexpr std::array<std::string_view, std::tuple_size_v<KindSeconds>> kind_keys{
+    "products", "attention_forward", "attention_backward", "elementwise", "copies",
+    "loss",     "optimizer",         "indexing",           "gaps"};
+std::string_view kind_name(std::size_t kind);
+
 // A run of an evidence file, merged with the file's `defaults`.
 struct EvidenceRun {
   std::string source;  // stem of the file
   std::string id;
   costmodel::Value scenario;
   Measured measured;
+  std::optional<KindSeconds> kinds;
   std::string contradicted;  // how its source's own figures contradict each other, if they do
   bool decides = true;       // whether constants are fitted to it; its error counts either way
 };

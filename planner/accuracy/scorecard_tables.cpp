@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "costmodel/base/escape.hpp"
+#include "planner/accuracy/kernel_kinds.hpp"
 #include "planner/report/plan_report.hpp"
 
 namespace planner {
@@ -290,9 +291,10 @@ Table contradicted_rows(const std::vector<ValidationRow>& rows) {
   for (const auto& row : rows) {
     if (row.quantity != "iteration_s" || row.contradicted.empty()) continue;
     const bool told = row.error.empty();
-    t.rows.push_back({row.id, fmt::format("{:.4g}", row.measured),
+    t.rows.push_back({costmodel::shortened(row.id, 34), fmt::format("{:.4g}", row.measured),
                       told ? fmt::format("{:.4g}", row.predicted) : "",
-                      told ? fmt::format("{:+.1f}", row.error_pct()) : "", row.contradicted});
+                      told ? fmt::format("{:+.1f}", row.error_pct()) : "",
+                      costmodel::shortened(row.contradicted, 28)});
   }
   return t;
 }
@@ -364,6 +366,8 @@ std::vector<Section> scorecard_sections(const std::vector<ValidationRow>& rows,
       {"By framework", fact_table("framework", s.by_framework)},
       {"By parallelism", fact_table("parallelism", s.by_parallelism)},
       {"By precision", fact_table("precision", s.by_precision)},
+      {"By kind of kernel, where it takes 5 % of the iteration or more", kind_error_table(rows)},
+      {"Kinds of kernels of each profiled run", kind_run_table(rows)},
       {"Peak memory, by source", memory_table(s)},
       {"Does it fit", fits_table(s)},
       {"Order of plans of one workload", rank_table(card.rank)},

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "costmodel/estimate/evaluator.hpp"
+#include "costmodel/estimate/kernel_list.hpp"
 #include "costmodel/scenario/scenario.hpp"
 #include "planner/search/settled_plan.hpp"
 
@@ -21,9 +22,24 @@ namespace {
 // The estimate of a run, or why there is none.
 struct Prediction {
   std::optional<Estimate> estimate;
+  std::optional<KindSeconds> kinds;
   std::string error;
   RunFacts facts;
 };
+
+// Of the first pipeline rank's first stage: profiled runs have one.
+KindSeconds kinds_of(const costmodel::ParallelPlan& plan, const Estimate& estimate,
+                     costmodel::Evaluator& evaluator) {
+  const costmodel::PlanCost& cost = evaluator.cost(plan);
+  const auto seconds = stage_kernels(cost, 0, plan, evaluator).by_kind(cost.micro_batches);
+  KindSeconds kinds{};
+  kinds.back() = estimate.iteration.value;
+  for (std::size_t i = 0; i < seconds.size(); ++i) {
+    kinds[i] = seconds[i].value;
+    kinds.back() -= seconds[i].value;
+  }
+  return kinds;
+}
 
 Prediction predict(const EvidenceRun& run, const costmodel::ConfigPath& path) {
   Prediction prediction;
@@ -36,6 +52,8 @@ Prediction predict(const EvidenceRun& run, const costmodel::ConfigPath& path) {
       add_plan(prediction.facts, settled->plan);
       costmodel::Evaluator evaluator(scenario.model, scenario.cluster, scenario.training);
       prediction.estimate = evaluator.estimate(settled->plan);
+      if (run.kinds && settled->plan.even())
+        prediction.kinds = kinds_of(settled->plan, *prediction.estimate, evaluator);
     } else {
       prediction.error = no_valid_choice;
     }
@@ -58,6 +76,8 @@ void add_rows(const EvidenceRun& run, const costmodel::ConfigPath& path,
                     prediction.error,
                     prediction.facts,
                     run.contradicted,
+                    {},
+                    {},
                     {}});
   };
   const Estimate* e = prediction.estimate ? &*prediction.estimate : nullptr;
@@ -66,6 +86,8 @@ void add_rows(const EvidenceRun& run, const costmodel::ConfigPath& path,
     if (e != nullptr) {
       rows.back().interval = e->interval;
       rows.back().breakdown = e->breakdown;
+      rows.back().kinds_measured = run.kinds;
+      rows.back().kinds_predicted = prediction.kinds;
     }
   }
   if (run.measured.peak_memory)

@@ -32,6 +32,8 @@ struct ValidationRow {
   // excluded from all figures.
   std::string contradicted;
   std::optional<costmodel::Breakdown> breakdown;  // for iteration_s
+  // For iteration_s of a profiled run.
+  std::optional<KindSeconds> kinds_measured, kinds_predicted;
   bool counts() const { return error.empty() && contradicted.empty(); }
   bool predicted_time() const { return quantity == "iteration_s" && counts(); }
   double error_pct() const { return 100 * (predicted - measured) / measured; }

@@ -407,6 +407,34 @@ std::size_t slowest_stage(const Estimate& e) {
   return slowest;
 }
 
+// The slowest virtual stage; of stages that differ, one of each kind. With its plan, and an
+// evaluator of its devices.
+template <class Explain>
+void each_stage(const Estimate& e, const Scenario& s, Evaluator& evaluator, Explain explain) {
+  if (e.meshes.empty()) explain(slowest_stage(e), e.plan, evaluator);
+  for (const StageKind& kind : stage_kinds(e, s)) {
+    Evaluator its(s.model, kind.scenario.cluster, s.training);
+    explain(static_cast<std::size_t>(kind.stage), kind.plan, its);
+  }
+}
+
+// Of programs: what each kernel of a stage takes, and what of a layer waits for the host.
+void kernel_rows(const Estimate& e, const Scenario& s, Evaluator& evaluator, Table& all) {
+  each_stage(e, s, evaluator, [&](std::size_t k, const ParallelPlan& p, Evaluator& its) {
+    const auto kernels = stage_kernels(evaluator.cost(e.plan), k, p, its);
+    for (const auto& row : kernel_table(kernels).rows) {
+      all.rows.push_back({fmt::format("kernels of stage {}", k), row[0] + ", " + row[1], row[4],
+                          fmt::format("{} launches, {}, bound by {}", row[2], row[3], row[5])});
+    }
+    for (const auto& row : pace_table(kernels).rows) {
+      all.rows.push_back(
+          {fmt::format("host and device of stage {}", k), row[0], row[5],
+           fmt::format("{} launches take the host {}, their kernels the device {}; {} such layers",
+                       row[2], row[3], row[4], row[1])});
+    }
+  });
+}
+
 Table group_table(const Table& all, const std::string& group) {
   Table t{{{"symbol", false}, {"value"}, {"from", false}}, {}};
   for (const auto& row : all.rows) {
@@ -463,19 +491,15 @@ std::string pipeline_text(const ParallelPlan& plan, const Scenario& s, Evaluator
       text += table(operator_table(operator_times(kind, p, its)));
     }
   };
-  const auto layers = [&](std::size_t k, const ParallelPlan& p, Evaluator& its) {
+  each_stage(e, s, evaluator, [&](std::size_t k, const ParallelPlan& p, Evaluator& its) {
+    operators(p, its, e.meshes.empty() ? "" : fmt::format(" as of stage {}", k));
     text += title(fmt::format("Virtual stage {}, one micro-batch", k));
     text += table(stage_table(stage_parts(evaluator.cost(plan), k, p, its)));
-  };
-  if (e.meshes.empty()) {
-    operators(plan, evaluator, "");
-    layers(slowest_stage(e), plan, evaluator);
-  }
-  for (const StageKind& kind : stage_kinds(e, s)) {
-    Evaluator its(s.model, kind.scenario.cluster, s.training);
-    operators(kind.plan, its, fmt::format(" as of stage {}", kind.stage));
-    layers(static_cast<std::size_t>(kind.stage), kind.plan, its);
-  }
+    const auto kernels = stage_kernels(evaluator.cost(plan), k, p, its);
+    text += title(fmt::format("Kernels of virtual stage {}, one micro-batch", k));
+    text += table(kernel_table(kernels));
+    text += title("Host and device, a pass of one layer") + table(pace_table(kernels));
+  });
   text += title("Pipeline") + table(group_table(all, "pipeline"));
   if (e.meshes.empty()) {
     text += title("Data parallel and optimizer") + table(group_table(all, "data parallel"));
@@ -507,7 +531,10 @@ Table explanation_table(const ParallelPlan& plan, const Scenario& s, Evaluator& 
   for (const auto& [pipeline, its] : pipelines) {
     const std::string of = pipeline.group.empty() ? "" : pipeline.group + ": ";
     const Scenario own = scenario_of(pipeline, s);
-    for (auto& row : all_rows(its->estimate(pipeline.plan), own, *its).table.rows) {
+    const Estimate e = its->estimate(pipeline.plan);
+    Table rows = all_rows(e, own, *its).table;
+    kernel_rows(e, own, *its, rows);
+    for (auto& row : rows.rows) {
       row[0] = of + row[0];
       all.rows.push_back(std::move(row));
     }

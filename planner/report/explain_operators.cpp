@@ -2,7 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
+#include <functional>
 #include <utility>
 
 #include "costmodel/base/unit_text.hpp"
@@ -241,6 +243,36 @@ Table stage_table(const std::vector<StagePart>& parts) {
   };
   for (const StagePart& part : parts) row(part.name, part.layers, {part.forward, part.backward});
   row("all", 0, sum_of(parts));
+  return t;
+}
+
+Table kernel_table(const costmodel::StageKernels& stage) {
+  Table t{
+      {{"kernels", false}, {"pass", false}, {"launches"}, {"bytes"}, {"time"}, {"bound by", false}},
+      {}};
+  auto rows = stage.kernels;
+  std::ranges::stable_sort(rows, std::greater{}, [](const auto& row) { return row.sum.time; });
+  for (const costmodel::ListedKernels& row : rows) {
+    t.rows.push_back({row.name, std::string(row.passes), fmt::format("{}", row.sum.kernels),
+                      format_bytes(row.sum.moved), format_seconds(row.sum.time),
+                      std::string(name_of(row.bound))});
+  }
+  return t;
+}
+
+Table pace_table(const costmodel::StageKernels& stage) {
+  Table t{{{"one layer", false},
+           {"layers"},
+           {"launches"},
+           {"host"},
+           {"device"},
+           {"sets the pace", false}},
+          {}};
+  for (const costmodel::PassPace& pass : stage.passes) {
+    t.rows.push_back({pass.name, fmt::format("{}", pass.layers), fmt::format("{}", pass.launches),
+                      format_seconds(pass.host), format_seconds(pass.device),
+                      pass.host_bound() ? "host" : "device"});
+  }
   return t;
 }
 

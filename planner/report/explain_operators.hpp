@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "costmodel/estimate/kernel_list.hpp"
 #include "costmodel/estimate/plan_cost.hpp"
 #include "planner/report/table.hpp"
 
@@ -43,6 +44,11 @@ std::vector<StagePart> stage_parts(const costmodel::PlanCost& cost, std::size_t 
                                    costmodel::Evaluator& evaluator);
 // With a row for the sum.
 Table stage_table(const std::vector<StagePart>& parts);
+
+// What a stage launches, the longest first: of a micro-batch, of the optimizer an iteration.
+Table kernel_table(const costmodel::StageKernels& stage);
+// A pass of one layer of each kind: which of host and device needs longer, and so sets the pace.
+Table pace_table(const costmodel::StageKernels& stage);
 
 // The kinds of layers of a model, first to last.
 std::vector<costmodel::LayerKind> layer_kinds(const costmodel::ModelSpec& model);

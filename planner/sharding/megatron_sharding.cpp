@@ -53,7 +53,7 @@ Split tensor_split(const OperatorSite& site, Split tokens) {
               [&](const CrossEntropy&) { return Split::channels; },
               [&](const Dequantise&) { return Split::whole; },
               [&](const AdapterSum&) { return tokens; },
-                            [&](const UnfusedPasses&) { return tokens; },
+              [&](const UnfusedPasses&) { return tokens; },
               [&](const Collective&) { return Split::whole; }},
       site.node.op);
 }

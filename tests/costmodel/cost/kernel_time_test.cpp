@@ -79,6 +79,69 @@ TEST_CASE("a kernel's time is its bytes over the rate it reaches, and its starts
   CHECK_FALSE(kernels_around(norm, Pass::forward, set, 2, device));
 }
 
+TEST_CASE("a kernel is bound by its arithmetic, its bytes or its start") {
+  DeviceSpec device;
+  device.memory_bandwidth = BytesPerSecond(1e12);
+  device.memory_efficiency = 0.8;
+  device.memory_half = Bytes(8e5);
+  KernelTime kernel{Seconds(1e-5), Bytes(8e6), 1};
+  CHECK(bound_of(kernel, device) == KernelBound::memory);
+  kernel.kernels = 11;  // 11 us of starts, 10 us of bytes
+  CHECK(bound_of(kernel, device) == KernelBound::start);
+  kernel.executed = Flops(1e12);
+  CHECK(bound_of(kernel, device) == KernelBound::start);  // bytes alone take as long
+  kernel.time = Seconds(3e-5);
+  CHECK(bound_of(kernel, device) == KernelBound::arithmetic);
+}
+
+TEST_CASE("what multiprocessors take of a kernel's time stays where memory is faster") {
+  KernelPass pass{.narrow = 2, .rate = 0.5};
+  pass.cores = 0.25;
+  CHECK(pass.slowed(KernelPass::h100_bandwidth) == 1);
+  CHECK(pass.slowed(KernelPass::h100_bandwidth / 2) == 1);
+  // Of 4 s a quarter stays and the rest takes half as long, 2.5 s, where bytes alone would take 2.
+  CHECK(pass.slowed(2 * KernelPass::h100_bandwidth) == doctest::Approx(2.5 / 2));
+}
+
+TEST_CASE("operators of PyTorch alone are priced as well on an H200 as on an H100") {
+  const KernelSet eager = set_of("pytorch-eager");
+  double sum = 0;
+  int count = 0;
+  for (const Row& row : measured()) {
+    const bool rotary = row.at("operator") == "rope complex";
+    if (row.at("device") != "H200" || (!rotary && row.at("operator") != "cross_entropy of float()"))
+      continue;
+    const auto n = [&](const char* key) { return std::stoll(row.at(key)); };
+    const Op op = rotary ? Op{Rotary{n("tokens"), n("hidden")}}
+                         : Op{CrossEntropy{n("tokens"), n("vocab"), LossKernel::unfused}};
+    const Pass pass = row.at("direction") == "forward" ? Pass::forward : Pass::input_gradient;
+    const auto priced = kernels_of(op, pass, eager, 2, device_of("h200-sxm-141gb"));
+    sum += std::abs(priced->time.value / (std::stod(row.at("microseconds")) * 1e-6) - 1);
+    ++count;
+  }
+  REQUIRE(count > 10);
+  CHECK(sum / count < 0.08);  // 0.16 if all of their time were the memory's
+}
+
+TEST_CASE("products of a norm's result cast it each for itself, others' operands are as they are") {
+  KernelSet set;
+  set.name = "by hand";
+  set.passes[static_cast<std::size_t>(KernelOp::linear)].forward = KernelPass{0, 0, 0, 1, 1, 1};
+  set.passes[static_cast<std::size_t>(KernelOp::after_norm)].forward = KernelPass{
+      .narrow = 1, .wide = 1, .source_wide = 1, .rate = 1, .copies = 0.25, .source_copies = 1};
+  DeviceSpec device;
+  device.memory_bandwidth = BytesPerSecond(1e12);
+  const Op product = Linear{100, 30, 20, false, false};  // m, n, k
+  const auto bytes = [&](Site site) {
+    return kernels_around(product, Pass::forward, set, 2, device, joined_after_norm(site));
+  };
+  CHECK(bytes(Site::attention_projection)->moved.value == 30 * 20 * 4);
+  CHECK(bytes(Site::logits)->moved.value == 100 * 20 * 6 + 30 * 20 * 4);
+  CHECK(bytes(Site::qkv)->moved.value == 3 * 100 * 20 * 6 + 30 * 20 * 4);
+  // Of its elements a quarter, of what it reads besides all, is copies.
+  CHECK(bytes(Site::qkv)->copies == doctest::Approx(0.25 + 2400.0 / 38400));
+}
+
 TEST_CASE("copies of keys and values are priced where heads share them") {
   KernelSet set;
   set.name = "by hand";

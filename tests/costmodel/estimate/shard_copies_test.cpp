@@ -39,8 +39,10 @@ Copied copied(const Scenario& s, int zero) {
   return {row.copies_forward, row.copies_backward};
 }
 
-// Of the two layers, the embedding and the head, each a unit that is gathered alone.
-Seconds by_hand(const Scenario& s, KernelOp op, bool forward, double part) {
+// Of the two layers, the embedding and the head, each a unit that is gathered alone; of `all` of
+// its elements and a `part` of its own shard.
+Seconds by_hand(const Scenario& s, KernelOp op, bool forward, double all, double part,
+                bool ends = true) {
   Evaluator evaluator(s.model, s.cluster, s.training);
   ParallelPlan plan;
   plan.dp = static_cast<int>(s.cluster.devices);
@@ -49,10 +51,10 @@ Seconds by_hand(const Scenario& s, KernelOp op, bool forward, double part) {
   Seconds sum;
   for (const LayerKind kind :
        {LayerKind::block, LayerKind::block, LayerKind::embedding, LayerKind::head}) {
+    if (!ends && kind != LayerKind::block) continue;
     const double weights = evaluator.layer(kind, plan, Recomputed::nothing).weights;
-    const auto time = kernel_time(s.training.stack.kernels.eager, op, forward,
-                                  op == KernelOp::accumulate ? 0 : weights, weights / shards * part,
-                                  2, s.cluster.device);
+    const auto time = kernel_time(s.training.stack.kernels.eager, op, forward, weights * all,
+                                  weights / shards * part, 2, s.cluster.device);
     REQUIRE(time);
     sum += time->time;
   }
@@ -66,21 +68,26 @@ TEST_CASE("ZeRO 3 gathers for forward and for backward, and scatters, on one ran
     CAPTURE(devices);
     const Scenario s = scenario(devices, 1);
     const Copied copies = copied(s, 3);
-    const Seconds gather = by_hand(s, KernelOp::shards, true, 1),
-                  scatter = by_hand(s, KernelOp::shards, false, 1);
+    // One rank uses what it gathers as it is, and copies its gradients in place of reducing them.
+    const double out = devices > 1 ? 1 : 0;
+    const Seconds unreduced =
+        devices > 1 ? Seconds(0) : by_hand(s, KernelOp::unreduced, false, 1, 0);
+    const Seconds gather = by_hand(s, KernelOp::shards, true, out, 1),
+                  again = by_hand(s, KernelOp::shards, true, out, 1, false),
+                  scatter = by_hand(s, KernelOp::shards, false, 1, 0);
     CHECK(copies.forward.value == doctest::Approx(gather.value));
-    CHECK(copies.backward.value == doctest::Approx((gather + scatter).value));
+    CHECK(copies.backward.value == doctest::Approx((again + scatter + unreduced).value));
+    CHECK(again < gather);  // the root's parameters stay
   }
   // Of eight ranks each casts an eighth, and copies all out.
-  const Seconds one = by_hand(scenario(1, 1), KernelOp::shards, true, 1);
-  CHECK(copied(scenario(8, 1), 3).forward < one);
+  CHECK(copied(scenario(8, 1), 3).forward < copied(scenario(1, 1), 3).forward);
 }
 
 TEST_CASE("ZeRO 2 scatters alone, and plain data parallelism copies nothing") {
   const Scenario s = scenario(8, 1);
   CHECK(copied(s, 2).forward.value == 0);
   CHECK(copied(s, 2).backward.value ==
-        doctest::Approx(by_hand(s, KernelOp::shards, false, 1).value));
+        doctest::Approx(by_hand(s, KernelOp::shards, false, 1, 0).value));
   CHECK(copied(s, 0).forward.value == 0);
   CHECK(copied(s, 0).backward.value == 0);
 }
@@ -89,7 +96,7 @@ TEST_CASE("gradients of every micro-batch after the first are added up") {
   const Scenario one = scenario(1, 1), four = scenario(1, 4);
   const Seconds sums = copied(four, 3).backward - copied(one, 3).backward;
   CHECK(sums.value ==
-        doctest::Approx(by_hand(four, KernelOp::accumulate, false, 0.75).value).epsilon(1e-6));
+        doctest::Approx(by_hand(four, KernelOp::accumulate, false, 0, 0.75).value).epsilon(1e-6));
 }
 
 TEST_CASE("a stack that names no kernels copies nothing") {

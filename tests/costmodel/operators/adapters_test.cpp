@@ -112,7 +112,7 @@ TEST_CASE("adapters over tensor ranks: what Megatron-Bridge's ParallelLinearAdap
   CHECK(gather.bytes.value == 1024 * 4096 * 2);
 }
 
-TEST_CASE("beside products in fp8 adapters stay in 16 bits, and a base in fp8 is not dequantised") {
+TEST_CASE("among products in fp8 adapters stay in 16 bits, and a base in fp8 is not dequantised") {
   const auto block = [](const std::string& base) {
     Scenario s = tuned("method: lora, targets: attention, base_precision: " + base, "nemo-2025");
     s.training.precision = Precision::fp8;

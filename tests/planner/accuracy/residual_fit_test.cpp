@@ -132,10 +132,12 @@ TEST_CASE("configs/residuals.yaml is of the predictions as they are") {
   // Within the central 95 % of a binomial distribution.
   CHECK(std::abs(experts.covered - 90) <= 1.96 * 30 / std::sqrt(experts.count.runs) + 0.1);
   const auto& unseen = table.unseen;
-  CHECK(unseen.source.sources <= 7.6);  // what is reached, rounded up
-  CHECK(unseen.source.experts_by_run <= 8.5);
-  CHECK(unseen.family.sources <= 9.1);
-  CHECK(unseen.device.sources <= 9.5);
+  // What is reached, rounded up; five of the sources decide no constant in any fit.
+  CHECK(unseen.source.sources <= 8.9);
+  CHECK(unseen.source.dense <= 7.2);
+  CHECK(unseen.source.experts_by_run <= 12.1);
+  CHECK(unseen.family.sources <= 10.0);
+  CHECK(unseen.device.sources <= 10.3);
 }
 
 }  // namespace residual_fit_test

@@ -137,7 +137,7 @@ const std::vector<Fault> faults{
     {"evaluate llama-3-70b-lora-h100 --set training.fine_tuning.targets=[q,w]"},
     {"evaluate llama-3-70b-lora-h100 --set training.fine_tuning.base_precision=nf4"},
     {"evaluate llama-3-70b-lora-h100 --set training.fine_tuning.rank=4"},
-    {"evaluate llama-3-70b-lora-h100 --set training.precision=fp8"},
+    {"evaluate llama-3-70b-lora-h100 --set training.precision=fp32"},
     {"evaluate llama-2-13b-qlora-24gb --set training.stack=megatron-2021"},
     {"evaluate llama.yaml --set plan.rank_order=tp-pp-dp"},
     {"evaluate llama.yaml --set model.kind=moe"},

@@ -5,7 +5,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "costmodel/estimate/evaluator.hpp"
@@ -138,6 +140,32 @@ TEST_CASE("the stack's factor of element-wise kernels is in their rows and in no
     CHECK(ratio == doctest::Approx(once[i].flops.value > 0 || communicates ? 1.0 : 3.0));
   }
   CHECK(products == 5);
+}
+
+TEST_CASE("kernels come the longest first, by what bounds them, and the host where it is slower") {
+  Scenario s = scenarios::read(llama("torchtitan") + "plan: {tp: 1, recompute: full, zero: 3}\n");
+  const ParallelPlan plan = resolve_plan(s);
+  const auto tables = [&](Seconds launch) {
+    s.training.stack.host.kernel_launch = launch;
+    Evaluator evaluator(s.model, s.cluster, s.training);
+    const auto& cost = evaluator.cost(plan);
+    const auto stage = costmodel::stage_kernels(cost, 0, plan, evaluator);
+    return std::pair{planner::kernel_table(stage), planner::pace_table(stage)};
+  };
+  const auto bounds_in = [](const planner::Table& table) {
+    std::set<std::string> words;
+    for (const auto& row : table.rows) words.insert(row.back());
+    return words;
+  };
+  const auto [kernels, pace] = tables(Seconds(1e-6));
+  CHECK(bounds_in(kernels).contains("arithmetic"));
+  CHECK(bounds_in(kernels).contains("memory"));
+  CHECK_FALSE(bounds_in(kernels).contains("launch"));
+  CHECK(bounds_in(pace) == std::set<std::string>{"device"});
+  CHECK(kernels.rows.front().back() == "arithmetic");
+  const auto [slow_kernels, slow_pace] = tables(Seconds(1e-2));
+  CHECK(bounds_in(slow_pace) == std::set<std::string>{"host"});
+  CHECK(bounds_in(slow_kernels).contains("launch"));
 }
 
 TEST_CASE("stages on devices of their own are told by their own prices") {

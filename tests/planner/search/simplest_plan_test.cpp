@@ -91,7 +91,7 @@ TEST_CASE("of even plans the simplest within the share is found, in scenarios of
       ++cases;
     }
   }
-  CHECK((sanitized || (cases > 200 && simpler > 20)));
+  CHECK((sanitized || (cases > 200 && simpler > 10)));
 }
 
 TEST_CASE("a simpler plan within one per cent is chosen, and the fastest kept with what it takes") {

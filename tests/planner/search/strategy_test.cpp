@@ -149,7 +149,7 @@ TEST_CASE("where devices differ the simplest plan is chosen, and a row is a fami
       CHECK_FALSE((same_kind && planner::one_family(rows[k].plan, rows[i].plan)));
     }
   }
-  s.search.simpler_within = costmodel::usual_simpler_within;
+  s.search.simpler_within = 0.1;  // so much that some plan is simpler
   const auto all = run_strategies(s, Reach::meshes, 2, {});
   const costmodel::Estimate& chosen = all.found.plans.front();
   REQUIRE(all.fastest);
@@ -164,7 +164,7 @@ TEST_CASE("where devices differ the simplest plan is chosen, and a row is a fami
       CHECK(planner::simplicity(chosen.plan) <= planner::simplicity(row.plan));
   const std::string json = planner::mesh_json(*all.meshes, s, {});
   CHECK(json.find("\"faster_pct\"") != std::string::npos);
-  CHECK(json.find("Of the plans found within 1 % of the fastest") != std::string::npos);
+  CHECK(json.find("Of the plans found within 10 % of the fastest") != std::string::npos);
   s.search.rows = costmodel::RankingRows::plans;
   CHECK(run_strategies(s, Reach::meshes, 1, {}).found.plans.front().plan == chosen.plan);
 }
