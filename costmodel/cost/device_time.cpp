@@ -71,7 +71,8 @@ Seconds time(const GroupedLinear& o, Pass pass, const DeviceSpec& device, Precis
              n = static_cast<double>(o.n), k = static_cast<double>(o.k);
   const Seconds cast =
       groups * o.start +
-      (o.casts_input ? cast_time(m, n, k, groups, pass, device, precision) : Seconds(0));
+      (o.casts_input ? cast_time(m, n, k, o.narrow_weight ? 0 : groups, pass, device, precision)
+                     : Seconds(0));
   const double rows = m / groups;
   switch (pass) {
     case Pass::forward: return cast + product_time(groups, rows, n, k, device, precision);
@@ -87,11 +88,34 @@ Seconds time(const GroupedLinear& o, Pass pass, const DeviceSpec& device, Precis
 }
 
 // What a multiprocessor reaches in the kernels of state-space scans (mamba_ssm's in Triton): their
-// small products keep to the instructions of every generation since Ampere, so a device's tensor
-// peak does not bound them. Three shapes with 8,192 tokens on an H100, 64 to 128 heads of 64 with
-// 128 states, 1 and 8 groups (configs/kernels/pytorch-operators.csv): 0.32, 0.48 and 0.58 forward,
-// 0.23, 0.48 and 0.35 TFLOP/s backward; their geometric means.
+// small products keep to the instructions of every generation since Ampere, so that the tensor peak
+// of a later one is far; a device with less reaches its peak. Three shapes with 8,192 tokens on an
+// H100, 64 to 128 heads of 64 with 128 states, 1 and 8 groups
+// (configs/kernels/pytorch-operators.csv): 0.32, 0.48 and 0.58 forward, 0.23, 0.48 and 0.35 TFLOP/s
+// backward; their geometric means.
 constexpr double scan_forward = 0.447e12, scan_backward = 0.338e12;
+
+// Multiprocessors times seconds for an element in the backward of Mamba's short convolution, which
+// sums its taps' gradients as it goes (causal_conv1d: 14.0 and 11.2 ps with 6,144 and 8,192
+// channels), and of its gated norm (8.9, 5.7 and 10.5 ps): on the same H100.
+constexpr double convolution_backward = 132 * 12.6e-12, gated_norm_backward = 132 * 8.1e-12;
+
+Seconds element_time(std::int64_t rows, std::int64_t cols, double each, const DeviceSpec& device) {
+  return Seconds(static_cast<double>(rows) * static_cast<double>(cols) * each /
+                 device.multiprocessors);
+}
+
+Seconds time(const Convolution& o, Pass pass, const DeviceSpec& device, Precision precision) {
+  const Seconds moving = bytes_time(work_of(o, pass, storage_bytes(precision)), device);
+  if (pass == Pass::forward) return moving;
+  return max(moving, element_time(o.rows, o.cols, convolution_backward, device));
+}
+
+Seconds time(const Norm& o, Pass pass, const DeviceSpec& device, Precision precision) {
+  const Seconds moving = bytes_time(work_of(o, pass, storage_bytes(precision)), device);
+  if (pass == Pass::forward || !o.gated) return moving;
+  return max(moving, element_time(o.rows, o.cols, gated_norm_backward, device));
+}
 
 // The larger of the time of a chunk's products and the time of the bytes.
 Seconds time(const Scan& o, Pass pass, const DeviceSpec& device, Precision precision) {
@@ -100,7 +124,10 @@ Seconds time(const Scan& o, Pass pass, const DeviceSpec& device, Precision preci
   if (o.rule == ScanRule::channels) return moving;  // no products: nothing measured its arithmetic
   if (o.rule == ScanRule::state_space) {
     const double each = pass == Pass::forward ? scan_forward : scan_backward;
-    return max(work.executed / FlopsPerSecond(each * device.multiprocessors), moving);
+    const double peak = device.peak_of(attention_precision(precision)).value *
+                        device.gemm_efficiency_of(attention_precision(precision));
+    const FlopsPerSecond rate(std::min(each * device.multiprocessors, peak));
+    return max(work.executed / rate, moving);
   }
   const auto q = static_cast<double>(o.chunk_tokens()), p = static_cast<double>(o.head_dim),
              n = static_cast<double>(o.state), chunks = static_cast<double>(o.chunks());

@@ -145,7 +145,8 @@ RankPass pass_of(const PlanInputs& in, std::span<const StageRow> rows,
   return pass;
 }
 
-// The parameter tensors of a rank: of each layer its matrices and two norms; a table at an end.
+// The parameter tensors of a rank of a dense model: of each layer its matrices and two norms; a
+// table at an end.
 double parameter_tensors(const PlanInputs& in, double layers) {
   return layers * (in.layers.kinds.front().again->products + 2) + 1;
 }

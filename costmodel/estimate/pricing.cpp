@@ -60,7 +60,8 @@ LayerContext context_of(const ParallelPlan& plan, const Workload& on) {
           .sequence = on.training.sequence,
           .decoder_sequence = on.training.decoder_sequence,
           .element = storage_bytes(on.training.precision),
-          .narrow = is_narrow(on.training.precision),
+          .operands_of_8_bits =
+              on.training.precision == Precision::fp8 || on.training.precision == Precision::mxfp8,
           .saved_input = stack.memory.narrow_saved_inputs && is_narrow(on.training.precision)
                              ? operand_bytes(on.training.precision)
                              : 0,
@@ -78,9 +79,9 @@ LayerContext context_of(const ParallelPlan& plan, const Workload& on) {
           .dispatcher = plan.experts.dispatcher,
           .expert_load = on.training.capacity_factor > 0 ? on.training.capacity_factor
                                                          : on.training.expert_imbalance,
-          .expert_start = on.training.fused_grouped_mlp ? stack.experts.start_fused
+          .expert_start = on.training.fused_grouped_mlp      ? stack.experts.start_fused
                           : is_narrow(on.training.precision) ? stack.experts.start_narrow
-                                                        : stack.experts.start,
+                                                             : stack.experts.start,
           .fused_grouped_mlp = on.training.fused_grouped_mlp,
           .unfused_expert_bias = stack.experts.unfused_bias,
           .narrow_attention = on.training.narrow_attention,

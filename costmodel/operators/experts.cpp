@@ -96,7 +96,8 @@ TensorId LayerBuilder::dispatched(Site site, TensorId rows, std::int64_t own, bo
 
 // Megatron-LM clamps both halves of a gated activation before its kernel (fusions/
 // fused_bias_geglu.py, weighted_bias_quick_geglu_impl), `e` bytes an element: two clamps and their
-// concatenation; backward the gradient of each, and of the two halves.
+// concatenation; backward the gradient of each, and of the two halves. No other model with gated
+// experts has biases there, so such a one is taken for gpt-oss.
 TensorId LayerBuilder::clamped(TensorId x, std::int64_t rows, std::int64_t cols) {
   const double e = context_.element;
   return add(Site::expert_clamp, UnfusedPasses{rows, cols, 4 * e, 5 * e, 3, 3}, {x}, rows, cols,
@@ -124,8 +125,9 @@ TensorId LayerBuilder::expert_mlp(TensorId x, std::int64_t rows, std::int64_t lo
   const bool fused = context_.fused_grouped_mlp && !unfused;
   const Seconds start = context_.expert_start;
   const Site first = model_.gated_mlp ? Site::expert_gate_and_up : Site::expert_up;
-  TensorId up = add(first, GroupedLinear{rows, inner, h, local, bias, start, true},
-                    with_weight(first, x, inner * local, h), rows, inner, {routed(x)});
+  TensorId up =
+      add(first, GroupedLinear{rows, inner, h, local, bias, start, true, keeps_narrow_base()},
+          with_weight(first, x, inner * local, h), rows, inner, {routed(x)});
   if (unfused && model_.gated_mlp) up = clamped(up, rows, inner);
   const bool fused_bias = context_.fused_bias_activation || !bias;
   const TensorId act =
@@ -134,7 +136,8 @@ TensorId LayerBuilder::expert_mlp(TensorId x, std::int64_t rows, std::int64_t lo
   const TensorId kept = routed(act);
   if (kept != act) list_.tensors[static_cast<std::size_t>(kept)].cast_of = act;
   const TensorId down =
-      add(Site::expert_down, GroupedLinear{rows, h, ffn, local, bias, start, !fused},
+      add(Site::expert_down,
+          GroupedLinear{rows, h, ffn, local, bias, start, !fused, keeps_narrow_base()},
           with_weight(Site::expert_down, act, h * local, ffn), rows, h, {kept});
   return unfused ? with_expert_bias(down, rows, local) : down;
 }

@@ -116,7 +116,7 @@ TensorId LayerBuilder::linear(Site site, TensorId x, TensorId kept, std::int64_t
                        .bias = bias,
                        .regather = regather,
                        .wide = wide,
-                       .narrow_weight = adapts && keeps_narrow_base()};
+                       .narrow_weight = keeps_narrow_base()};
   return add(site, product, with_weight(site, x, n, k), rows, n, {kept});
 }
 
@@ -311,19 +311,21 @@ std::vector<TensorId> LayerBuilder::with_weight(Site site, TensorId x, std::int6
 }
 
 bool LayerBuilder::keeps_narrow_base() const {
-  return context_.narrow && context_.tuning.base == BasePrecision::fp8;
+  return context_.operands_of_8_bits && context_.tuning.adapts() &&
+         context_.tuning.base == BasePrecision::fp8;
 }
 
 // Only adapters are trained: all other weights are frozen. A frozen product keeps no input, and
-// what has no gradient keeps nothing. A narrow operand is
-// kept by rows and by columns, for the product and for its input gradient (Transformer Engine).
+// what has no gradient keeps nothing. A narrow operand is kept by rows and by columns, for the
+// product and for its input gradient (Transformer Engine).
 void LayerBuilder::freeze() {
   list_.adapted = true;
   for (Node& node : list_.nodes) {
     if (is_adapter(node.site)) continue;
     const auto* product = std::get_if<Linear>(&node.op);
-    const bool twice = product != nullptr ? product->narrow_weight && !product->wide
-                                          : keeps_narrow_base() && is_matrix(node.op);
+    const auto* experts = std::get_if<GroupedLinear>(&node.op);
+    const bool twice = (product != nullptr && product->narrow_weight && !product->wide) ||
+                       (experts != nullptr && experts->narrow_weight);
     node.frozen_bytes = twice ? 2 * context_.tuning.base_bytes(context_.element)
                         : reads_weight(list_, node) ? context_.tuning.base_bytes(context_.element)
                                                     : context_.element;

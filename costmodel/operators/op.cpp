@@ -38,12 +38,9 @@ Work work(const GroupedLinear& o, Pass pass, double e) {
 }
 
 // Backward reads the input twice and its gradient, and sums the taps' gradients.
-// Backward sums its taps' gradients as it goes and takes as long as sixteen passes would: 14.0 and
-// 11.2 ps an element of 6,144 and 8,192 channels on an H100 (causal_conv1d; configs/kernels/
-// pytorch-operators.csv).
 Work work(const Convolution& o, Pass pass, double e) {
   const double n = area(o.rows, o.cols);
-  return pass == Pass::forward ? elementwise(n, 2 * e, 1) : elementwise(n, 16 * e, 1);
+  return pass == Pass::forward ? elementwise(n, 2 * e, 1) : elementwise(n, 4 * e, 1);
 }
 
 // Model FLOPs by Megatron-LM's convention (num_floating_point_operations in
@@ -159,11 +156,9 @@ Work work(const Dropout& o, Pass, double e) {
   return elementwise(area(o.rows, o.cols), 2 * e + 1, 1);
 }
 
-// The backward of a gated norm takes as long as ten passes would: 8.9, 5.7 and 10.5 ps an element
-// of three shapes on an H100 (mamba_ssm's in Triton; configs/kernels/pytorch-operators.csv).
 Work work(const Norm& o, Pass pass, double e) {
   const double n = area(o.rows, o.cols);
-  if (o.gated) return elementwise(n, (pass == Pass::forward ? 3 : 10) * e, 1);
+  if (o.gated) return elementwise(n, (pass == Pass::forward ? 3 : 5) * e, 1);
   return pass == Pass::forward ? elementwise(n, 2 * e, 1) : elementwise(n, 3 * e, 2);
 }
 

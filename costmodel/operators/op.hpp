@@ -37,8 +37,9 @@ inline Precision precision_of(const Linear& op, Precision training) {
 struct GroupedLinear {
   std::int64_t m, n, k, experts;
   bool bias;
-  Seconds start;            // time that every expert adds, whatever its rows
-  bool casts_input = true;  // narrow operands are cast by kernels of their own
+  Seconds start;               // time that every expert adds, whatever its rows
+  bool casts_input = true;     // narrow operands are cast by kernels of their own
+  bool narrow_weight = false;  // as of Linear
 };
 // A depthwise convolution along the sequence with `taps` taps, and its activation.
 struct Convolution {

@@ -61,7 +61,7 @@ struct LayerContext {
   std::int64_t sequence = 0;          // s, tokens; with an encoder, the encoder's
   std::int64_t decoder_sequence = 0;  // tokens of the decoder
   double element = 2;                 // storage bytes of an activation element
-  bool narrow = false;                // products have operands below 16 bits
+  bool operands_of_8_bits = false;    // of products: fp8, mxfp8
   double saved_input = 0;             // bytes of a product's saved input element; 0: `element`
   AttentionKernel attention = AttentionKernel::flash;
   bool attention_as_measured = false;  // see FlashAttention

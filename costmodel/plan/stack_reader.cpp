@@ -310,8 +310,7 @@ const Keys<Experts>& expert_cost_keys() {
       key::number<E>(
           "start_s", &E::start, 0, 1,
           "time that every local expert adds to a grouped product, with 16-bit operands"),
-      key::number<E>("narrow_start_s", &E::start_narrow, 0, 1,
-                     "the same with narrower operands"),
+      key::number<E>("narrow_start_s", &E::start_narrow, 0, 1, "the same with narrower operands"),
       key::number<E>("fused_start_s", &E::start_fused, 0, 1,
                      "as start_s, where one kernel does all experts"),
       key::number<E>(
@@ -319,8 +318,8 @@ const Keys<Experts>& expert_cost_keys() {
           "host time per local expert of a forward whose experts take as many rows as are "
           "routed to them, with narrow operands"),
       key::flag<E>("unfused_bias", &E::unfused_bias,
-                   "biases of experts are added, and their gated activation is clamped (gpt-oss), "
-                   "by kernels one after another"),
+                   "kernels one after another add biases of experts, and clamp their gated "
+                   "activation: experts with biases and a gate are taken for gpt-oss's"),
       key::number<E>("permute_factor", &E::permute_factor, 0.5, 10,
                      "as elementwise.factor, of kernels that sort rows by expert; absent: equal"),
       key::number<E>("exchange_efficiency", &E::exchange_efficiency, 0, 1,
@@ -363,9 +362,8 @@ const Keys<S>& adapter_keys() {
           "queries, keys and values have one adapter, gate and up another, if all are targets"),
       key::flag<S>(
           "all_to_all", [](S& s) -> bool& { return s.offers.exchanged_adapters; },
-          "what a row-parallel product's adapter adds goes to the ranks of its tokens with "
-          "sequence "
-          "parallelism; false: to all ranks"),
+          "with sequence parallelism what a row-parallel product's adapter adds may be sent to the "
+          "ranks of its tokens alone, and is unless the run states otherwise"),
       key::flag<S>(
           "nf4", [](S& s) -> bool& { return s.offers.nf4; }, "offers a base of 4 bits (QLoRA)"),
       key::flag<S>(

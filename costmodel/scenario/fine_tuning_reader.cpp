@@ -98,7 +98,11 @@ const Keys<F>& plain_rows() {
           adapter_precision_names, "of adapters; absent: the stack's"),
       key::flag<F>("double_quantization", &F::double_quantization,
                    "nf4's scales are quantised too: 4.127 bits a value, else 4.5; absent: true"),
-      key::number<F>("dropout", &F::dropout, 0, 0.99, "of what adapters read; absent: 0"));
+      key::number<F>("dropout", &F::dropout, 0, 0.99, "of what adapters read; absent: 0"),
+      key::flag<F>(
+          "all_to_all", &F::all_to_all,
+          "with sequence parallelism what a row-parallel product's adapter adds is sent to "
+          "the ranks of its tokens alone (NeMo's a2a_experimental); absent: the stack's"));
   return keys;
 }
 
@@ -213,7 +217,10 @@ void read_fine_tuning(MapReader& reader, const ModelSpec& model, TrainingSpec& t
               const unsigned there = product & targets_of(model), some = there & f.targets;
               return some == 0 || some == there;
             });
-  f.all_to_all = training.stack.offers.exchanged_adapters;
+  refuse(own, "all_to_all", f.all_to_all && !training.stack.offers.exchanged_adapters,
+         fmt::format("stack {} gathers what adapters add", training.stack.name),
+         "leave it out, or set training.stack: nemo-2025");
+  if (!is_written(*written, "all_to_all")) f.all_to_all = training.stack.offers.exchanged_adapters;
   check_model(own, f, model);
 }
 

@@ -121,6 +121,13 @@ Json row_json(const ValidationRow& row) {
   json["predicted"] = verdict ? Json(row.predicted > 0) : Json(row.predicted);
   if (!verdict) json["error_pct"] = row.error_pct();
   if (!row.contradicted.empty()) json["contradicted"] = row.contradicted;
+  if (row.kinds_measured) {
+    for (std::size_t i = 0; i < kind_keys.size(); ++i) {
+      json["kinds"][kind_keys[i]]["measured_s"] = (*row.kinds_measured)[i];
+      if (row.kinds_predicted)
+        json["kinds"][kind_keys[i]]["predicted_s"] = (*row.kinds_predicted)[i];
+    }
+  }
   if (row.interval) {
     json["interval"] = {row.interval->low.value, row.interval->high.value};
     json["inside"] = row.inside();

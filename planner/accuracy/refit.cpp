@@ -138,6 +138,7 @@ class Fit {
       if (gain < least_gain) break;
       find_slopes();
     }
+    pricing_.price(at_.values, all_, at_.errors);  // steps price the runs that decide alone
   }
 
   // The errors of the runs left out by constants fitted to all others.
@@ -168,7 +169,10 @@ class Fit {
 
   double objective() const { return objective(at_); }
   const Point& at() const { return at_; }
-  int runs_of(std::size_t c) const { return static_cast<int>(moved_[c].size()); }
+  int runs_of(std::size_t c) const {
+    return static_cast<int>(
+        std::ranges::count_if(moved_[c], [&](std::size_t i) { return facts_[i].decides; }));
+  }
 
  private:
   static constexpr double least_gain = 1e-4;  // of the objective: 0.01 % of the time of one source

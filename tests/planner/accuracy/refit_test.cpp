@@ -98,6 +98,20 @@ TEST_CASE("a source left out is predicted by constants of the others") {
   CHECK(macro(result, FittedTo::other_sources) > macro(result, FittedTo::all) - 0.1);
 }
 
+TEST_CASE("a run that decides nothing is predicted by what the others decide") {
+  const program::Scratch scratch;
+  scratch.write("constants.yaml", constants);
+  scratch.write("a.yaml", evidence(1, truth(scratch, 0.6)));
+  const std::string undecided =
+      "defaults: {decides: false}\n" + evidence(1.25, truth(scratch, 0.6));
+  scratch.write("b.yaml", undecided);
+  const RefitResult alone = refitted(scratch, {"a.yaml"}, false);
+  const RefitResult both = refitted(scratch, {"a.yaml", "b.yaml"}, false);
+  CHECK(both.constants.front().value == doctest::Approx(alone.constants.front().value));
+  // Measured a quarter longer than those that decide.
+  CHECK(both.by_source(FittedTo::all).at("b") == doctest::Approx(20).epsilon(0.05));
+}
+
 TEST_CASE("a constant that only the source left out decides goes back to its prior") {
   const program::Scratch scratch;
   scratch.write("constants.yaml",
