@@ -12,6 +12,17 @@ namespace planner {
 
 using namespace costmodel;
 
+namespace {
+
+void add_unknown_price(const Scenario& s, std::vector<std::string>& notes) {
+  if (s.cluster.operation.usd_per_device_hour > 0) return;
+  notes.emplace_back(
+      "What a device costs is not known: say --set cluster.price.usd_per_device_hour=2.50, or what "
+      "you pay, for dollars.");
+}
+
+}  // namespace
+
 double device_hours_per_billion_tokens(const FrontPoint& point) {
   return static_cast<double>(point.devices) / point.plan.tokens_per_s * 1e9 / 3600;
 }
@@ -45,11 +56,7 @@ std::vector<std::string> device_front_sentences(const DeviceFront& front, const 
         "hours and memory.",
         left, front.points.size()));
   }
-  if (s.cluster.operation.usd_per_device_hour == 0) {
-    all.emplace_back(
-        "What a device costs is not known: say --set cluster.price.usd_per_device_hour=2.50, or "
-        "what you pay, for dollars.");
-  }
+  add_unknown_price(s, all);
   if (front.interrupted) all.emplace_back("Stopped early: not all numbers of devices were tried.");
   return all;
 }
@@ -193,11 +200,7 @@ std::vector<std::string> upgrade_sentences(const UpgradeGains& found, const Scen
       "Over cost: more devices cost by their number; at 1 or more a token costs no more. Pays up "
       "to: the price of a device, network included, at which a token costs what it does without; "
       "what the upgrade costs is not in any file.");
-  if (s.cluster.operation.usd_per_device_hour == 0) {
-    all.emplace_back(
-        "What a device costs is not known: say --set cluster.price.usd_per_device_hour=2.50, or "
-        "what you pay, for dollars.");
-  }
+  add_unknown_price(s, all);
   if (found.interrupted) all.emplace_back("Stopped early: not all upgrades were tried.");
   return all;
 }
