@@ -74,7 +74,8 @@ CommandResult sweep_result(const Session& session, const SweepUntil& sweep_until
 // Whether any row of a sweep is not an error.
 bool any_answer(const Table& swept);
 
-// As sweep() does for training, of a scenario of serving. A plan that is left open is searched at every point.
+// As sweep() does for training, of a scenario of serving. A plan that is left open is searched at
+// every point.
 Swept sweep_serving(const Session& session, const std::function<bool()>& stopped);
 
 CommandResult sweep_serving_command(const Session& session);
