@@ -70,7 +70,10 @@ struct Estimate {
   std::vector<StageMesh> meshes;      // heterogeneous stages only: each stage's plan and place,
                                       // pipeline after pipeline
   Bytes reported_peak;                // the peak as the framework's log would report it
-  bool fits() const { return peak <= capacity; }
+  Bytes host, host_capacity;          // of a node: kept in host memory (plan.offload), and that
+                                      // memory; 0: none, unknown
+  bool in_host() const { return host_capacity.value <= 0 || host <= host_capacity; }
+  bool fits() const { return peak <= capacity && in_host(); }
   Traffic traffic;                    // of the device that sends most
   std::vector<Traffic> rank_traffic;  // by pipeline rank, per device
   double parameters = 0, active_parameters = 0;

@@ -260,14 +260,16 @@ PipelineTimeline Evaluator::timeline_alone(const ParallelPlan& plan) {
 
 namespace {
 
-void set_memory(const PlanCost& c, const DeviceSpec& device, const StackMemory& memory,
+void set_memory(const PlanCost& c, const ClusterSpec& cluster, const StackMemory& memory,
                 Estimate& e) {
   for (const RankRow& rank : c.ranks) e.memory.push_back(rank.memory);
   e.peak = c.peak;
   e.fullest = c.fullest;
   e.reported_peak = reported_peak(c.peak, memory);
-  e.capacity = c.capacity.empty() ? device.memory : c.capacity[c.fullest];
+  e.capacity = c.capacity.empty() ? cluster.device.memory : c.capacity[c.fullest];
   e.stage_capacity = c.capacity;
+  e.host = c.host;
+  e.host_capacity = cluster.host_memory;
 }
 
 // Of an iteration, on all devices.
@@ -322,7 +324,7 @@ PipelineEstimate Evaluator::estimate_alone(const ParallelPlan& plan) {
   e.pipeline = pipeline_of(run, terms.apart);
   e.bubble_fraction = bubble_fraction(e.pipeline, slowest);
   e.stage_forward = c.times.forward;
-  set_memory(c, on_.cluster.device, on_.training.stack.memory, e);
+  set_memory(c, on_.cluster, on_.training.stack.memory, e);
   if (by_stage(plan, on_.cluster)) e.meshes = stage_meshes(plan, on_.cluster);
   const ParallelPlan real = as_run(plan);
   for (std::size_t r = 0; r < c.ranks.size(); ++r) {

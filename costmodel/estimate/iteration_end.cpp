@@ -12,15 +12,11 @@
 
 namespace costmodel {
 
-namespace {
-
 double own_parameters(const ParallelPlan& plan, const RankWeights& rank) {
   if (plan.zero < 1) return rank.all;
   const double part = sharded(rank.all, rank.experts, plan);
   return plan.shards_states_further() ? part / plan.dp_replicate : part;
 }
-
-}  // namespace
 
 std::optional<KernelTime> optimizer_kernels(const ParallelPlan& plan, const Workload& on,
                                             const RankWeights& rank) {
@@ -59,7 +55,33 @@ Seconds unlike_optimizer_time(const PlanInputs& in, const RankParameters& rank, 
   return streaming_time(moved, optimizer_passes, in.on.cluster.device) + products;
 }
 
-Seconds optimizer_time(const PlanInputs& in, const RankParameters& rank) {
+// Part of the memory bandwidth of a node's processors that a fused Adam reaches there: ten billion
+// parameters in 2.57 s on the two sockets of a DGX-2, 30 bytes each of 256 GB/s (Ren et al. 2021,
+// table 4, CPU-Adam; smaller ones reach up to 0.53).
+constexpr double host_adam_efficiency = 0.456;
+
+// The step of the states that are in host memory: their gradients are sent there, unless they were
+// as they were reduced; the ranks of a node share its processors, whose optimizer is bound by their
+// memory; and the parameters come back, unless they stay there (ZeRO-Offload, Ren et al. 2021,
+// section 4).
+Seconds host_step(const PlanInputs& in, double own) {
+  const HostOffload& offload = in.plan.offload;
+  const TrainingSpec& training = in.on.training;
+  const ClusterSpec& cluster = in.on.cluster;
+  const double moved = own * offload.optimizer;
+  const BytesPerSecond link = cluster.device.host_bandwidth;
+  constexpr double fp32 = 4;
+  const double weight = weight_bytes_per_parameter(training);
+  const bool sent = in.plan.zero >= 2 && training.stack.memory.gradient_offload;
+  const Bytes gradients(sent ? 0 : moved * gradient_bytes_per_parameter(training));
+  const Bytes parameters(moved * weight * (1 - offload.parameters));
+  const double passes = fp32 + 2 * optimizer_bytes_per_parameter(training) + weight;
+  const auto ranks = static_cast<double>(ranks_on_a_node(cluster));
+  return (gradients + parameters) / link +
+         Bytes(ranks * moved * passes) / (host_memory_bandwidth(cluster) * host_adam_efficiency);
+}
+
+Seconds device_step(const PlanInputs& in, const RankParameters& rank) {
   const ClusterSpec& cluster = in.on.cluster;
   const TrainingSpec& training = in.on.training;
   const double part = sharded(rank.all, rank.experts, in.plan);
@@ -76,6 +98,14 @@ Seconds optimizer_time(const PlanInputs& in, const RankParameters& rank) {
                                                                 : rank.all;
   return streaming_time(optimizer_traffic(own, kept_gradients, training), optimizer_passes,
                         cluster.device);
+}
+
+// Device and host update their shares at the same time.
+Seconds optimizer_time(const PlanInputs& in, const RankParameters& rank) {
+  const Seconds device = device_step(in, rank);
+  const double away = in.plan.offload.optimizer;
+  if (away == 0) return device;
+  return max(device * (1 - away), host_step(in, own_parameters(in.plan, rank)));
 }
 
 // One message after the other, each of at most `bucket`; 0: a single one.

@@ -159,10 +159,17 @@ Json memory_json(const Estimate& e) {
   }
   for (std::size_t r = 0; r < e.stage_capacity.size(); ++r)
     stages[r]["capacity_bytes"] = e.stage_capacity[r].value;
-  return {{"peak_bytes", e.peak.value},
-          {"capacity_bytes", e.capacity.value},
-          {"fits", e.fits()},
-          {"stages", stages}};
+  Json memory{{"peak_bytes", e.peak.value},
+              {"capacity_bytes", e.capacity.value},
+              {"fits", e.fits()},
+              {"host_bytes", e.host.value}};
+  if (e.host.value > 0) {
+    for (std::size_t r = 0; r < e.memory.size(); ++r)
+      stages[r]["host_bytes"] = e.memory[r].host.value;
+    if (e.host_capacity.value > 0) memory["host_capacity_bytes"] = e.host_capacity.value;
+  }
+  memory["stages"] = std::move(stages);
+  return memory;
 }
 
 namespace {

@@ -33,7 +33,8 @@ class List {
       layers(mtp_layer(model), more, 0);
       layers(LayerKind::head, 1 + more, 0);
     }
-    if (const auto step = optimizer_kernels(plan_, evaluator_.workload(), rank().weights))
+    const auto step = optimizer_kernels(plan_, evaluator_.workload(), rank().weights);
+    if (step && plan_.offload.optimizer < 1)  // else the host's processors update all of it
       add(std::string(step->name), in_end, *step, 1);
     return std::move(list_);
   }

@@ -224,6 +224,22 @@ class RankChunks {
   int chunks_;
 };
 
+// What plan.offload sends to the host of a rank that updates `own` parameters. The optimizer there
+// needs gradients in fp32, as of every sixteen bytes of a parameter's states in DeepSpeed's
+// estimate_zero3_model_states_mem_needs (deepspeed/runtime/zero/stage3.py); with ZeRO 2 and 3
+// stacks that send them as they are reduced keep none on the device.
+void send_to_host(const PlanInputs& in, double own, StageMemory& memory) {
+  const HostOffload& offload = in.plan.offload;
+  constexpr double fp32 = 4;
+  const Bytes states = memory.optimizer * offload.optimizer;
+  const Bytes parameters = memory.weights * offload.parameters;
+  memory.optimizer -= states;
+  memory.weights -= parameters;
+  memory.host = states + parameters + Bytes(own * fp32 * offload.optimizer);
+  if (in.plan.zero >= 2 && in.on.training.stack.memory.gradient_offload)
+    memory.gradients -= memory.gradients * offload.optimizer;
+}
+
 // Weights, gradients and optimizer states: what ZeRO leaves on each device.
 StageMemory states_of(const PlanInputs& in, const RankParameters& rank) {
   const TrainingSpec& training = in.on.training;
@@ -252,6 +268,7 @@ StageMemory states_of(const PlanInputs& in, const RankParameters& rank) {
     memory.optimizer = Bytes(states * (master_bytes_per_parameter(training) - shards)) +
                        moments_kept_on(in.plan, rank.optimizer);
   }
+  if (in.plan.offload.states()) send_to_host(in, own_parameters(in.plan, rank), memory);
   return memory;
 }
 
@@ -402,16 +419,19 @@ Offload offload_of(const PlanInputs& in, const StageMemory& memory) {
   const ModelSpec& model = in.on.model;
   const DeviceSpec& device = in.on.cluster.device;
   const BytesPerSecond link = device.host_bandwidth;
+  const int asked = in.plan.offload.activation_layers;
   const bool allowed = stack.activation_offload && in.plan.zero == 3 && in.plan.pp == 1 &&
-                       in.plan.recompute.granularity == Recomputation::none && link.value > 0;
-  if (!allowed || memory.total() <= device.memory || model.layers < 2 || model.mixes_layers())
-    return {};
+                       in.plan.recompute.granularity == Recomputation::none && link.value > 0 &&
+                       memory.total() > device.memory && model.layers > 1 && !model.mixes_layers();
+  if (asked == 0 && !allowed) return {};
   const LayerCost& block = offloaded_layer(in);
   const double reserved = 1 + stack.fragmentation;
   const double needed = (memory.total() - device.memory) / (block.footprint.kept * reserved);
   Offload offload;
   offload.layers =
-      static_cast<int>(std::min(std::ceil(needed), static_cast<double>(model.layers) - 1));
+      asked > 0
+          ? asked
+          : static_cast<int>(std::min(std::ceil(needed), static_cast<double>(model.layers) - 1));
   // A layer's activations are sent while the next layer is computed, and fetched likewise.
   const Seconds transfer = block.footprint.kept / link;
   const auto layers = static_cast<double>(offload.layers);
@@ -427,6 +447,7 @@ StageMemory without_offloaded(const PlanInputs& in, const Offload& offload, Stag
   if (offload.layers == 0) return memory;
   const Bytes away = offloaded(in, offload);
   memory.activations -= away;
+  memory.host += away;
   memory.buffers -= away * in.on.training.stack.memory.fragmentation;
   return memory;
 }

@@ -7,11 +7,21 @@
 
 namespace costmodel {
 
-std::vector<std::string> notes_of(const Workload& on, const Offload& offload) {
+std::vector<std::string> notes_of(const Workload& on, const Offload& offload,
+                                  const HostOffload& states) {
   std::vector<std::string> notes;
   if (offload.layers > 0) {
     notes.push_back(fmt::format("activations of {} of {} layers wait in host memory",
                                 offload.layers, on.model.layers));
+  }
+  if (states.states()) {
+    const bool known = on.cluster.host_memory_bandwidth.value > 0;
+    notes.push_back(fmt::format(
+        "offload: no published run decides its time: CPU-Adam's rate (arXiv:2101.06840, table 4) "
+        "at {} of a node's processors{}, {} to each device",
+        format_bandwidth(host_memory_bandwidth(on.cluster)),
+        known ? "" : " (assumed, as in a DGX-2: host.memory_bandwidth_bytes_per_s)",
+        format_bandwidth(on.cluster.device.host_bandwidth)));
   }
   if (!on.model.assumed.empty()) {
     notes.push_back(fmt::format("model: the {} family's usual {}",

@@ -88,6 +88,10 @@ void add_stages(const Estimate& own, const Pipeline& pipeline, Estimate& all) {
     all.reported_peak = own.reported_peak;
     all.fullest = static_cast<std::size_t>(pipeline.first_stage) + own.fullest;
   }
+  if (own.host >= all.host) {
+    all.host = own.host;
+    all.host_capacity = own.host_capacity;
+  }
   all.micro_batches = std::max(all.micro_batches, own.micro_batches);
   all.model_flops += own.model_flops;
   all.causal_model_flops += own.causal_model_flops;
@@ -161,7 +165,7 @@ Estimate estimate_together(const ParallelPlan& plan, Evaluator& whole) {
   e.active_parameters = active_parameter_count(whole.model());
   e.trained_parameters = trained_parameters(whole.model(), whole.training().fine_tuning);
   set_throughput(whole.cluster(), training, e);
-  e.notes = notes_of(whole.workload(), offload);
+  e.notes = notes_of(whole.workload(), offload, plan.offload);
   return e;
 }
 

@@ -78,6 +78,7 @@ struct StageMemory {
   Bytes activations;  // kept by in-flight micro-batches, and the working tensors of the layer being
                       // computed
   Bytes buffers;      // transfers, gathered parameters, contexts, allocator reserve
+  Bytes host;         // kept in host memory (plan.offload), not in the total
   double in_flight_micro_batches = 0;
   Bytes each;  // total's increase per micro-batch in flight, on a rank with one chunk
   Bytes total() const { return weights + gradients + optimizer + activations + buffers; }
@@ -133,10 +134,14 @@ struct PlanCost {
   std::vector<Bytes> capacity;            // by rank; heterogeneous stages only
   std::size_t fullest = 0;  // the rank with the highest memory use relative to its capacity
   Bytes peak;               // of the fullest rank
+  Bytes host;               // of a node's host memory, what its ranks keep there and its buffers
+  bool in_host = true;      // what its ranks keep in host memory fits there, as far as is known
   Offload offload;
   OptimizerShare optimizer;  // of rank 0, from an optimizer that treats parameters unlike
   Bounds bound;
 
+  // Whether it needs at most `limit` of each device.
+  bool within(Bytes limit) const { return peak <= limit && in_host; }
   bool sums_table(std::size_t rank) const {
     return std::find(tables.ranks.begin(), tables.ranks.end(), rank) != tables.ranks.end();
   }

@@ -282,6 +282,28 @@ ClusterSpec one_port(ClusterSpec cluster) {
   return cluster;
 }
 
+// Between a device and its host, of a layer: its shard of parameters in host memory is fetched
+// before each gather, and its shard of gradients sent there after the reduction.
+struct HostTransfers {
+  Seconds fetch, store;
+};
+HostTransfers host_transfers(const PlanInputs& in, const RankWeights& weights, double layers) {
+  const TrainingSpec& training = in.on.training;
+  const BytesPerSecond link = in.on.cluster.device.host_bandwidth;
+  const double share = 1 / (layers * in.plan.chunks());
+  const double own = sharded(weights.all, weights.experts, in.plan) * share;
+  const double weight = training.stack.memory.fp32_shards ? storage_bytes(Precision::fp32)
+                                                          : weight_bytes_per_parameter(training);
+  const Bytes frozen(sharded(weights.frozen.value, weights.frozen_experts.value, in.plan) * share);
+  HostTransfers transfers;
+  transfers.fetch = (Bytes(own * weight) + frozen) * in.plan.offload.parameters / link;
+  if (training.stack.memory.gradient_offload) {
+    transfers.store =
+        Bytes(own * gradient_bytes_per_parameter(training)) * in.plan.offload.optimizer / link;
+  }
+  return transfers;
+}
+
 // ZeRO-3 gathers each layer's parameters for forward and again for backward, and scatters its
 // gradients; ZeRO-2 scatters gradients after every micro-batch (Rajbhandari et al. 2020, section
 // 7).
@@ -322,7 +344,15 @@ void add_zero(const PlanInputs& in, const RankWeights& weights, const ClusterSpe
   const bool prefetch = hides && training.stack.zero.prefetch;
   const double beside = training.stack.zero.slowdown;
   const bool overlap = hides && (training.overlap.overlap_grad_reduce || prefetch);
-  const Seconds first = gather;  // the first layer's gather has nothing before it
+  Seconds first = gather;  // the first layer's gather has nothing before it
+  if (in.plan.offload.states()) {
+    // Where they overlap, the slower of the host's link and the network sets the pace.
+    const HostTransfers host = host_transfers(in, weights, layers);
+    first += host.fetch;
+    gather = prefetch ? max(gather, host.fetch) : gather + host.fetch;
+    again = prefetch ? max(again, host.fetch) : again + host.fetch;
+    scatter = overlap ? max(scatter, host.store) : scatter + host.store;
+  }
   row.zero_forward =
       prefetch ? first + (layers - 1) * exposed_beside(gather, forward, beside) : layers * gather;
   row.zero_backward = overlap ? scatter + layers * exposed_beside(again + scatter, backward, beside)

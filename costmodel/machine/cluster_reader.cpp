@@ -157,6 +157,15 @@ const Keys<Operation>& storage_rows() {
   return keys;
 }
 
+const Keys<C>& node_host_rows() {
+  static const auto keys = key::rows<C>(
+      key::required_source<C>(),
+      key::number<C>("memory_bytes", &C::host_memory, 1e9, 1e15, "memory of a node's processors"),
+      key::number<C>("memory_bandwidth_bytes_per_s", &C::host_memory_bandwidth, 1e9, 1e14,
+                     "of that memory, all sockets together"));
+  return keys;
+}
+
 const Keys<OwnRuns>& own_runs_rows() {
   using O = OwnRuns;
   static const auto keys = key::rows<O>(
@@ -199,6 +208,7 @@ const Keys<C>& common_cluster_rows() {
                                                      "what people call its devices: "
                                                      "--gpus 64xh100 finds it by them"),
                                         key::map<C>("straggler", std::identity{}, straggler_rows()),
+                                        key::map<C>("host", std::identity{}, node_host_rows()),
                                         key::map<C>("price", &C::operation, price_rows()),
                                         key::map<C>("power", &C::operation, node_power_rows()),
                                         key::map<C>("failures", &C::operation, failure_rows()),

@@ -37,6 +37,11 @@ std::string group_name(const ClusterSpec& cluster, int group) {
   return g < cluster.groups.size() ? cluster.groups[g].name : "";
 }
 
+BytesPerSecond host_memory_bandwidth(const ClusterSpec& cluster) {
+  constexpr BytesPerSecond dgx2(256e9);
+  return cluster.host_memory_bandwidth.value > 0 ? cluster.host_memory_bandwidth : dgx2;
+}
+
 double straggler_factor(const ClusterSpec& cluster) {
   double nodes = 0;
   for (const ClusterSpec& group : groups_of(cluster)) {

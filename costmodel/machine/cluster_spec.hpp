@@ -142,6 +142,8 @@ struct ClusterSpec {
       0;                   // each doubling of the nodes lengthens an iteration by this fraction
   Seconds launch_blocked;  // idle time after each kernel in jobs that set CUDA_LAUNCH_BLOCKING: the
                            // host launches a kernel only after it has seen the previous one end
+  Bytes host_memory;       // of a node; 0: unknown
+  BytesPerSecond host_memory_bandwidth;  // of all processors of a node; 0: unknown
   Operation operation;
   OwnRuns measured;
   std::vector<Tier> tiers;        // `devices` strictly ascending; the last holds the entire cluster
@@ -159,6 +161,10 @@ const ClusterSpec& group_of(const ClusterSpec& cluster, int group);
 
 // The name by which a plan asks for a group; empty on one kind of device.
 std::string group_name(const ClusterSpec& cluster, int group);
+
+// The memory bandwidth of a node's processors; where the cluster does not state it, that of a
+// DGX-2, two sockets of six channels of DDR4-2666.
+BytesPerSecond host_memory_bandwidth(const ClusterSpec& cluster);
 
 // Factor on the iteration time because every collective waits for the slowest node: 1 +
 // straggler_per_doubling · log2(nodes).

@@ -478,6 +478,7 @@ void check_all(const ParallelPlan& p, const ModelSpec& model, const ClusterSpec&
     check_zero_plus_plus(p, model, training, rules);
     check_hybrid_offered(p, training.stack, rules);
   }
+  if (p.offload.any()) check_offload(p, model, cluster, training, rules);
   if (!p.replica_groups.empty()) {
     check_replicas(p, model, cluster, training, rules);
     return;
@@ -516,6 +517,7 @@ std::vector<Violation> not_offered(const ParallelPlan& plan, const StackSpec& st
   check_offered(plan, stack, rules);
   check_context_offered(plan, stack, rules);
   check_hybrid_offered(plan, stack, rules);
+  check_offload_offered(plan, stack, rules);
   return rules.found;
 }
 

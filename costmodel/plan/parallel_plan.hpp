@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "costmodel/plan/expert_recipe.hpp"
+#include "costmodel/plan/host_offload.hpp"
 #include "costmodel/plan/recompute.hpp"
 #include "costmodel/schedule/schedule_file.hpp"
 
@@ -111,6 +112,7 @@ struct ParallelPlan {
   int dp_replicate = 1;
   OuterSharding outer_sharding = OuterSharding::no_shard;
   ZeroPlusPlus zero_plus_plus;
+  HostOffload offload;
   std::vector<int> stage_layers;  // layers of each of the p·v virtual stages; empty: an equal split
   std::string rank_order{default_rank_order};
   // Heterogeneous stages, first to last; they replace tp, cp, cp_comm, ep, etp, dp, recompute and

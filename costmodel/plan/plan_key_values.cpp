@@ -202,6 +202,85 @@ std::vector<Spec> read_maps(const Value& list, ListName name, const Keys<Spec>& 
 
 }  // namespace
 
+namespace {
+
+const Keys<HostOffload>& activation_rows() {
+  using O = HostOffload;
+  static const auto keys = key::rows<O>(
+      key::whole<O>("layers", &O::activation_layers, {0, most_stage_layers},
+                    "layers whose activations wait in host memory for their backward"),
+      key::special<O>("modules", key::fixed_text("none: not modelled yet"),
+                      "activations of these modules of every layer", [](MapReader& reader, O&) {
+                        if (const Value* value = reader.optional("modules")) {
+                          throw ConfigError(value->mark,
+                                            "activations of single modules in host memory have no "
+                                            "model in this version",
+                                            "write activations: {layers: N}");
+                        }
+                      }));
+  return keys;
+}
+
+const Keys<HostOffload>& offload_rows() {
+  using O = HostOffload;
+  static const auto keys = key::rows<O>(
+      key::number<O>("optimizer", &O::optimizer, 0, 1, "share of the optimizer's states"),
+      key::number<O>("parameters", &O::parameters, 0, 1, "share of the parameters"),
+      key::map<O>("activations", std::identity{}, activation_rows()),
+      key::special<O>(
+          "to", key::fixed_text("host"), "where they are kept", [](MapReader& reader, O&) {
+            const auto to = reader.text("to");
+            if (to && *to != "host") {
+              throw ConfigError(
+                  reader.mark_of("to"),
+                  fmt::format("to: {}: only host memory has a model in this version", quote(*to)),
+                  "write to: host, or leave it out");
+            }
+          }));
+  return keys;
+}
+
+}  // namespace
+
+// A word in place of the map: optimizer, or parameters, which go with the optimizer's states.
+Key<PlanRequest> offload_key() {
+  return key::or_word<PlanRequest>(
+      key::map<PlanRequest>("offload", &PlanRequest::offload, offload_rows()),
+      "none, optimizer, parameters",
+      [](MapReader& reader, std::string_view name, PlanRequest& plan) {
+        const Value* value = reader.optional(name);
+        if (value == nullptr || !value->is_scalar()) return false;
+        const std::string& word = value->text;
+        if (word == "none" || word == "auto" || word == "false") return true;
+        if (word != "optimizer" && word != "parameters") {
+          throw ConfigError(
+              value->mark,
+              fmt::format("offload: {} is nothing that can be kept in host memory", quote(word)),
+              "write none, optimizer, parameters, or a map of shares: "
+              "{optimizer: 0.5}");
+        }
+        plan.offload.optimizer = 1;
+        if (word == "parameters") plan.offload.parameters = 1;
+        return true;
+      });
+}
+
+Value offload_value(const HostOffload& offload) {
+  if (!offload.any()) return scalar_value("none");
+  Value map;
+  const auto put = [&map](const char* key, double share) {
+    if (share > 0) map.set(key, scalar_value(fmt::format("{}", share)));
+  };
+  put("optimizer", offload.optimizer);
+  put("parameters", offload.parameters);
+  if (offload.activation_layers > 0) {
+    Value layers;
+    layers.set("layers", scalar_value(fmt::format("{}", offload.activation_layers)));
+    map.set("activations", layers);
+  }
+  return map;
+}
+
 const Keys<StageRequest>& stage_rows() {
   using S = StageRequest;
   static const auto keys = key::rows<S>(

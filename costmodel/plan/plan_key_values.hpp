@@ -49,6 +49,10 @@ Key<Spec> zero_key() {
                           "ZeRO stage: 1 shards optimizer states, 2 gradients, 3 parameters");
 }
 
+// `offload`: what is kept in host memory.
+Key<PlanRequest> offload_key();
+Value offload_value(const HostOffload& offload);
+
 // `schedule`: the name of a kind, or {file: FILE}.
 void read_schedule(MapReader& reader, PlanRequest& plan);
 Value schedule_value(const ParallelPlan& plan);

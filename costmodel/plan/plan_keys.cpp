@@ -69,15 +69,6 @@ Key<P> replicas_key() {
       [](MapReader& reader, std::string_view name, P&) { return reader.is_auto(name); });
 }
 
-// A key that is reserved but not modelled: accepted only with its neutral value.
-void refuse_offload(MapReader& reader, P&) {
-  const Value* value = reader.optional("offload");
-  if (value != nullptr && !(value->is_scalar() && (value->text == "none" || value->text == "auto" ||
-                                                   value->text == "false"))) {
-    throw ConfigError(value->mark, "offload has no model in this version", "leave it out");
-  }
-}
-
 void read_rank_order(MapReader& reader, P& plan) {
   const auto order = reader.text("rank_order");
   if (!order) return;
@@ -199,7 +190,10 @@ std::vector<PlanKey> sharding_rows() {
           {key::flag<P>(
                "zero_quantized_gradients", [](P& p) -> bool& { return p.zero_plus_plus.gradients; },
                "ZeRO++: gradients travel in 4 bits, within nodes and then between them"),
-           plus_plus(&Z::gradients), [](const Plan& p) { return !p.zero_plus_plus.gradients; }}};
+           plus_plus(&Z::gradients), [](const Plan& p) { return !p.zero_plus_plus.gradients; }},
+          titled("kept in host memory",
+                 {offload_key(), [](const Plan& p) { return offload_value(p.offload); },
+                  [](const Plan& p) { return !p.offload.any(); }})};
 }
 
 // What stages and groups of devices have of their own. Read after the sizes they are held against.
@@ -227,8 +221,6 @@ std::vector<PlanKey> own_rows() {
              {key::list<P>("replicas", replica_rows(),
                            "groups of replicas with shares of their own", read_replicas),
               [](const Plan& p) { return has_groups(p) ? replicas_value(p) : Value(); }, never}),
-      {key::special<P>("offload", key::fixed_text("none, auto, false"), "reserved", refuse_offload),
-       [](const Plan&) { return scalar_value("none"); }, [](const Plan&) { return true; }},
       titled("order of ranks",
              {key::special<P>("rank_order", key::fixed_text("an order of tp, cp, ep, dp, pp"),
                               "axes of the mesh of ranks, the fastest first: tp-cp-ep-dp-pp",

@@ -38,6 +38,7 @@ struct PlanRequest {
   std::optional<int> tp, pp, dp, cp, ep, etp, vpp, zero, dp_replicate;
   OuterSharding outer_sharding = OuterSharding::no_shard;
   ZeroPlusPlus zero_plus_plus;
+  HostOffload offload;
   std::optional<ContextExchange> cp_comm;
   std::optional<std::int64_t> micro_batch;
   std::optional<bool> sequence_parallel;

@@ -376,6 +376,25 @@ const Keys<S>& adapter_keys() {
   return keys;
 }
 
+// What is written of host memory in one map belongs to two parts.
+const Keys<S>& offload_rows() {
+  static const auto keys =
+      key::rows<S>(key::required_source<S>(),
+                   key::flag<S>(
+                       "optimizer", [](S& s) -> bool& { return s.offers.optimizer_offload; },
+                       "offers optimizer states in host memory, updated by its processors"),
+                   key::flag<S>(
+                       "parameters", [](S& s) -> bool& { return s.offers.parameter_offload; },
+                       "offers sharded parameters there too"),
+                   key::flag<S>(
+                       "activations", [](S& s) -> bool& { return s.offers.layer_offload; },
+                       "offers activations of chosen layers there"),
+                   key::flag<S>(
+                       "gradients", [](S& s) -> bool& { return s.memory.gradient_offload; },
+                       "with ZeRO 2 and 3 gradients go there as they are reduced"));
+  return keys;
+}
+
 const Keys<S>& stack_rows() {
   static const Keys<S> keys = joined<S>(
       key::rows<S>(key::text<S>("title", &S::title, "for people"),
@@ -397,6 +416,7 @@ const Keys<S>& stack_rows() {
                    key::map<S>("beside_sharding", &S::zero, sharding_keys()),
                    key::map<S>("experts", std::identity{}, expert_keys()),
                    key::map<S>("adapters", std::identity{}, adapter_keys()),
+                   key::map<S>("offload", std::identity{}, offload_rows()),
                    key::map<S>("overlap", &S::overlap, overlap_keys()),
                    key::map<S>("memory", &S::memory, memory_keys()), key::source<S>("sources"),
                    key::source<S>()));

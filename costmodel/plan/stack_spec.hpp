@@ -98,6 +98,8 @@ struct StackMemory {
                                     // made (torch.utils.checkpoint, early stop)
   bool activation_offload = false;  // its ZeRO-3 recipes offload the activations of as many layers
                                     // to host memory as needed to fit
+  bool gradient_offload = false;    // with ZeRO 2 and 3 gradients follow the states to the host, as
+                                    // they are reduced (DeepSpeed, FSDP)
   bool plain_adapters = false;      // adapters are trained as they are, without master weights, in
                                     // fp32 unless a run says otherwise
   bool selective_half = false;      // "selective" keeps every second product or layer (torchtitan)
@@ -201,6 +203,9 @@ struct StackOffers {
   bool hybrid_sharding = false;     // groups of ranks that each hold all of ZeRO's shards (HSDP)
   bool outer_optimizer_shards = false;  // ... and share the optimizer's states (HFSDP)
   bool zero_plus_plus = false;          // ZeRO++ (arXiv:2306.10209)
+  bool optimizer_offload = false;       // optimizer states in host memory (HostOffload)
+  bool parameter_offload = false;       // ... and sharded parameters with them
+  bool layer_offload = false;           // activations of chosen layers there
   bool packing = false;                 // several samples in a sequence, each attending to itself
   bool copied_scan_groups = false;  // with more tensor ranks than groups, each holds B and C whole
 

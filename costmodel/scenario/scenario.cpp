@@ -259,6 +259,7 @@ ParallelPlan resolve_plan(const Scenario& scenario) {
   plan.dp_replicate = r.dp_replicate.value_or(plan.dp_replicate);
   plan.outer_sharding = r.outer_sharding;
   plan.zero_plus_plus = r.zero_plus_plus;
+  plan.offload = r.offload;
   plan.stage_layers = r.stage_layers;
   const bool by_cost =
       scenario.training.stack.defaults.layout_by_cost && plan.pp > 1 && plan.vpp == 1;
@@ -294,6 +295,7 @@ void require_offered(const Scenario& scenario) {
   asked.dp_replicate = r.dp_replicate.value_or(asked.dp_replicate);
   asked.outer_sharding = r.outer_sharding;
   asked.zero_plus_plus = r.zero_plus_plus;
+  asked.offload = r.offload;
   asked.schedule = r.schedule.value_or(asked.schedule);
   asked.recompute = r.recompute.value_or(asked.recompute);
   // With tp 1 it is switched off.

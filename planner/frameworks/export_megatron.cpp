@@ -281,6 +281,13 @@ void write_optimizer(const ParallelPlan& p, const TrainingSpec& t, Writer& out) 
   out.flag_if(muon, "--muon-no-split-qkv");
   out.note_if(muon, "Muon needs the package emerging-optimizers");
   out.flag_if(p.zero == 1, "--use-distributed-optimizer");
+  if (p.offload.optimizer > 0) {
+    out.flag("--optimizer-cpu-offload");
+    out.put("--optimizer-offload-fraction", fmt::format("{:g}", p.offload.optimizer));
+    if (t.moment_precision == Precision::fp32) out.flag("--use-precision-aware-optimizer");
+  }
+  if (p.offload.activation_layers > 0)
+    out.put("--cpu-offloading-num-layers", p.offload.activation_layers);
   if (t.moment_precision != Precision::fp32) {
     const auto name = to_string(t.moment_precision);
     out.flag("--use-precision-aware-optimizer");

@@ -149,6 +149,7 @@ std::vector<TorchtitanSetting> toml_settings(const Scenario& s, const ParallelPl
   out.number("global_batch_size", t.global_batch);
   out.number("seq_len", t.sequence);
   out.number("steps", 20);
+  if (p.offload.states()) out.flag("enable_cpu_offload", true);
   add_precisions(s, out);
   add_parallelism(s, p, TorchtitanVersion::toml, out);
   out.section = "activation_checkpoint";
@@ -170,6 +171,7 @@ std::vector<TorchtitanSetting> python_settings(const Scenario& s, const Parallel
   out.number("max_context_length", t.sequence);
   out.number("steps", 20);
   out.flag("disable_cuda_graphs", !t.overlap.cuda_graph);
+  if (p.offload.states()) out.flag("enable_cpu_offload", true);
   add_precisions(s, out);
   add_parallelism(s, p, TorchtitanVersion::python, out);
   const bool full = p.recompute.granularity == Recomputation::full;

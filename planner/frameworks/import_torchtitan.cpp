@@ -152,6 +152,8 @@ class TorchtitanImport {
     const bool shards = d_.sharded != 1 || d_.cp > 1;
     put("plan", "zero", !shards ? "0" : policy == "never" ? "2" : "3");
     whole_in_pipeline_ = policy != "always";
+    if (shards && fields_.flag("training.enable_cpu_offload", false))
+      put("plan", "offload", "parameters");
     if (shards && d_.replicated > 1) put("plan", "dp_replicate", d_.replicated);
   }
 

@@ -21,7 +21,7 @@ namespace {
 
 // What changes neither time nor memory of an iteration, or is read below: top-level keys, and keys
 // of a map after a dot.
-constexpr std::array<std::string_view, 27> read_or_harmless{
+constexpr std::array<std::string_view, 29> read_or_harmless{
     "train_batch_size",
     "train_micro_batch_size_per_gpu",
     "gradient_accumulation_steps",
@@ -39,6 +39,8 @@ constexpr std::array<std::string_view, 27> read_or_harmless{
     "zero_optimization.reduce_scatter",
     "zero_optimization.contiguous_gradients",
     "zero_optimization.mics_shard_size",
+    "zero_optimization.offload_optimizer",
+    "zero_optimization.offload_param",
     "zero_optimization.zero_hpz_partition_size",
     "zero_optimization.zero_quantized_weights",
     "zero_optimization.zero_quantized_gradients",
@@ -74,6 +76,12 @@ class DeepSpeedImport {
   }
   void put(const char* part, const std::string& key, const std::string& text) {
     job.scenario.find(part)->set(key, scalar_value(text));
+  }
+  // A map of one share.
+  void put_share(const char* part, const std::string& key, const char* name, double share) {
+    Value map;
+    map.set(name, scalar_value(fmt::format("{}", share)));
+    job.scenario.find(part)->set(key, map);
   }
   void miss(const char* part, const std::string& key, std::string remedy) {
     put(part, key, std::string(to_be_replaced));
@@ -255,6 +263,35 @@ void read_groups(DeepSpeedImport& in, std::int64_t dp, std::int64_t cp) {
   }
 }
 
+// What is kept in host memory; parameters go with the optimizer's states. NVMe has no model.
+void read_offload(DeepSpeedImport& in) {
+  const auto kept = [&in](const char* key) {
+    const Json* part = in.find("zero_optimization", key);
+    if (part == nullptr || !part->is_object()) return false;
+    const std::string device = part->value("device", "none");
+    if (device != "none" && device != "cpu")
+      in.job.left_out.push_back(
+          fmt::format("zero_optimization.{}: device {}: only cpu has a model", key, device));
+    return device == "cpu";
+  };
+  const bool states = kept("offload_optimizer"), parameters = kept("offload_param");
+  if (!states && !parameters) return;
+  const Json* part = in.find("zero_optimization", "offload_optimizer");
+  const double ratio = states && part->contains("ratio") && part->at("ratio").is_number()
+                           ? part->at("ratio").get<double>()
+                           : 1;
+  if (parameters && ratio < 1)
+    in.job.left_out.emplace_back(
+        "zero_optimization.offload_optimizer.ratio: with offload_param all states are taken as "
+        "kept there");
+  if (parameters)
+    in.put("plan", "offload", "parameters");
+  else if (ratio >= 1)
+    in.put("plan", "offload", "optimizer");
+  else
+    in.put_share("plan", "offload", "optimizer", ratio);
+}
+
 // ZeRO++, of stage 3 alone.
 void read_zero_plus_plus(DeepSpeedImport& in) {
   const bool sharded = zero_stage(in) == 3;
@@ -307,6 +344,7 @@ void read_plan(DeepSpeedImport& in, const Around& script) {
   if (const Json* stage = in.find("zero_optimization", "stage"); stage != nullptr)
     in.put_number(stage, "plan", "zero", "zero_optimization.stage", 0, 3);
   read_zero_plus_plus(in);
+  read_offload(in);
   const Json *split = in.find("tensor_parallel", "autotp_size"),
              *stages = in.find("pipeline", "stages");
   if (split != nullptr) in.put_number(split, "plan", "tp", "tensor_parallel.autotp_size");

@@ -29,6 +29,8 @@ void read_zero(MegatronImport& in) {
   }
   if (in.has("--use-torch-fsdp2")) zero = "3";
   in.put("plan.zero", zero);
+  if (in.has("--optimizer-cpu-offload"))
+    in.put("plan.offload.optimizer", in.text("--optimizer-offload-fraction", "1"));
   const std::int64_t groups = in.whole("--num-distributed-optimizer-instances", 1);
   if (groups > 1 && zero != "0") in.put("plan.dp_replicate", fmt::format("{}", groups));
   const std::string outer = in.text("--outer-dp-sharding-strategy", "no_shard");

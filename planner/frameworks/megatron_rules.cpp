@@ -224,6 +224,11 @@ void check_optimizer(const Scenario& s, const ParallelPlan& p, Rules& rules) {
   rules.require(p.zero == 0 || !t.overlap.overlap_param_gather || t.overlap.overlap_grad_reduce,
                 "zero", "Megatron-LM: --overlap-param-gather needs --overlap-grad-reduce",
                 "set both keys of training.overlap alike");
+  rules.require(p.offload.optimizer == 0 || p.zero > 0, "offload",
+                "Megatron-LM: --optimizer-cpu-offload needs the distributed optimizer",
+                "set zero: 1, or leave offload out");
+  rules.require(p.offload.parameters == 0, "offload",
+                "Megatron-LM keeps no parameters in host memory", "set offload: optimizer");
   rules.require(!p.zero_plus_plus.any(), "zero", fmt::format("Megatron-LM: {}", no_zero_plus_plus),
                 std::string(without_zero_plus_plus));
   using costmodel::Optimizer;

@@ -7,7 +7,7 @@ namespace planner {
 
 namespace {
 
-constexpr std::array<OverrideWord, 121> override_table{{
+constexpr std::array<OverrideWord, 123> override_table{{
     {"--tensor-model-parallel-size", "model.tensor_model_parallel_size",
      "trainer.strategy.tensor_model_parallel_size"},
     {"--pipeline-model-parallel-size", "model.pipeline_model_parallel_size",
@@ -138,6 +138,8 @@ constexpr std::array<OverrideWord, 121> override_table{{
      OverrideForm::on},
     {"--exp-avg-dtype", "optimizer.exp_avg_dtype", "", OverrideForm::torch},
     {"--exp-avg-sq-dtype", "optimizer.exp_avg_sq_dtype", "", OverrideForm::torch},
+    {"--optimizer-cpu-offload", "optimizer.optimizer_cpu_offload", "", OverrideForm::on},
+    {"--optimizer-offload-fraction", "optimizer.optimizer_offload_fraction", ""},
     {"--use-megatron-fsdp", "ddp.use_megatron_fsdp", "", OverrideForm::on},
     {"--use-megatron-fsdp", "dist.use_megatron_fsdp", "", OverrideForm::on},
     {"--data-parallel-sharding-strategy", "ddp.data_parallel_sharding_strategy", ""},

@@ -77,6 +77,10 @@ void check_quantization(const Scenario& s, const ParallelPlan& p, Refusals& r) {
 void check_data(const ParallelPlan& p, Refusals& r) {
   r.refuse(p.shards_states_further(), "outer_dp_sharding", std::string(no_further_shards),
            std::string(without_further_shards));
+  const bool all = p.offload.optimizer == 1 && p.offload.parameters == 1;
+  r.refuse(p.offload.any() && (!all || p.offload.activation_layers > 0), "offload",
+           "training.enable_cpu_offload keeps all states and parameters in host memory",
+           "set offload: parameters, or leave it out");
   r.refuse(p.zero_plus_plus.any(), "zero", std::string(no_zero_plus_plus),
            std::string(without_zero_plus_plus));
   r.refuse(p.zero == 1, "zero", "FSDP shards parameters and gradients as well",

@@ -254,7 +254,9 @@ void data_rows(const Estimate& e, const Scenario& s, Evaluator& evaluator, Rows&
   rows.add("gather", format_seconds(cost.ranks[critical].after.gather_exposed),
            p.zero == 0 ? "no sharded parameters" : "exposed parameter gather");
   rows.add("t_opt", format_seconds(cost.ranks[critical].after.optimizer),
-           "optimizer: passes over gradients and states at memory bandwidth");
+           p.offload.optimizer > 0
+               ? "optimizer: the slower of device and host, each over its share of the states"
+               : "optimizer: passes over gradients and states at memory bandwidth");
 }
 
 // Of an optimizer that treats parameters unlike.

@@ -57,10 +57,23 @@ std::string fits_text(const Estimate& e, double margin, const ReportStyle& style
          fmt::format(" (search.memory_margin is {:g} %)", 100 * margin);
 }
 
+// What a node's host keeps; empty where nothing.
+std::string host_text(const Estimate& e) {
+  if (e.host.value <= 0) return "";
+  const std::string kept = fmt::format("{} a node, buffers included", format_bytes(e.host));
+  if (e.host_capacity.value <= 0)
+    return kept + " (the cluster does not state what a node has: host.memory_bytes)";
+  return fmt::format("{}, of {}: {}", kept, format_bytes(e.host_capacity),
+                     e.in_host() ? "fits" : "DOES NOT FIT");
+}
+
 // The first that a reader must know.
 std::string misfit_text(const Estimate& e, const ReportStyle& style) {
-  const std::string line = fmt::format("Does not fit: {} of {} on stage {}", format_bytes(e.peak),
-                                       format_bytes(e.capacity), e.fullest);
+  const std::string line =
+      e.peak > e.capacity ? fmt::format("Does not fit: {} of {} on stage {}", format_bytes(e.peak),
+                                        format_bytes(e.capacity), e.fullest)
+                          : fmt::format("Does not fit: {} of {} of a node's host memory",
+                                        format_bytes(e.host), format_bytes(e.host_capacity));
   return style.markup == Markup::markdown ? fmt::format("**{}**\n\n", line)
                                           : style.style.bad(line) + "\n";
 }
@@ -208,6 +221,7 @@ std::string plan_report(const Estimate& e, const Scenario& s, const ReportStyle&
                fmt::format("{} of {} on the fullest stage: {}", format_bytes(e.peak),
                            format_bytes(e.capacity), fits_text(e, s.search.memory_margin, style)),
                style);
+  if (const auto host = host_text(e); !host.empty()) text += fact("Host", host, style);
   text += run_facts(e, s, style);
   text += section_title(
       fmt::format("Where the time goes (pipeline rank {}, the last to finish; bubble {:.1f} % of "

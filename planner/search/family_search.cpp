@@ -302,7 +302,7 @@ Seconds FamilySearch::try_rest(ParallelPlan member, Seconds bound, Seconds best,
     member.stage_layers = layout;
     if (spend_pricing(member)) return bound;
     const PlanCost& cost = evaluator_.cost(member);
-    if (cost.peak > limit_ || cost.bound.iteration > below) continue;
+    if (!cost.within(limit_) || cost.bound.iteration > below) continue;
     const Bytes peak = cost.peak;
     effort_.spend(static_cast<std::uint64_t>(evaluator_.simulated_actions(member)));
     const Seconds time = evaluator_.iteration_time(member);
@@ -319,8 +319,8 @@ bool FamilySearch::try_chunks(ParallelPlan member, const PlanCost* priced, std::
   const PlanCost& cost = priced != nullptr ? *priced : evaluator_.cost(member);
   const Seconds bound = cost.bound.iteration;
   const bool too_slow = !podium_->open_to(bound_with_more(cost, member, *s_), member);
-  if (cost.peak <= limit_) too_large_.at(static_cast<std::size_t>(member.zero)) = false;
-  if (cost.peak <= limit_ && podium_->open_to(bound, member))
+  if (cost.within(limit_)) too_large_.at(static_cast<std::size_t>(member.zero)) = false;
+  if (cost.within(limit_) && podium_->open_to(bound, member))
     improve(std::move(member), bound, order, result);
   return too_slow;
 }
@@ -332,7 +332,7 @@ Seconds FamilySearch::improve(ParallelPlan member, Seconds bound, std::uint64_t 
   const double near = member.vpp == 1 ? 0.9 : 0.98;
   constexpr double close = 1.0005;
   const PlanCost& cost = evaluator_.cost(member);
-  if (cost.peak > limit_) return Seconds(infinity);
+  if (!cost.within(limit_)) return Seconds(infinity);
   Layout layout{member.stage_layers, {}, cost.peak};
   layout.iteration = evaluator_.iteration_time(member);
   if (layout.iteration > bound * close && podium_->open_to(near * layout.iteration, member)) {

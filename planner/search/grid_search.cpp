@@ -60,7 +60,7 @@ struct Priced {
 Priced price_member(const ParallelPlan& plan, std::uint64_t order, const Scenario& scenario,
                     Evaluator& evaluator, SearchResult& result, std::vector<Bounded>& fitting) {
   const PlanCost& cost = evaluator.cost(plan);
-  Priced priced{bound_with_more(cost, plan, scenario), cost.peak <= memory_limit(scenario), false,
+  Priced priced{bound_with_more(cost, plan, scenario), cost.within(memory_limit(scenario)), false,
                 false};
   // With a split backward a longer one may leave a shorter bubble.
   priced.none_faster = priced.bound == cost.bound.iteration && !splits_backward(plan.schedule);

@@ -147,6 +147,11 @@ std::vector<int> zero_choices(const Scenario& s, int replicas) {
   return stages;
 }
 
+// Whether its other keys are of ZeRO 3 alone.
+bool needs_sharded_weights(const ParallelPlan& plan) {
+  return plan.shards_states_further() || plan.zero_plus_plus.any() || plan.offload.parameters > 0;
+}
+
 // Where forwards and backwards run together no more than the optimizer's states are sharded.
 std::vector<int> zero_choices(const Scenario& s, const ParallelPlan& plan) {
   std::vector<int> stages = zero_choices(s, plan.replicas());
@@ -154,8 +159,7 @@ std::vector<int> zero_choices(const Scenario& s, const ParallelPlan& plan) {
   if (const int most = s.training.stack.offers.max_zero_in_pipeline; plan.pp > 1 && most < 3)
     std::erase_if(stages, [most](int zero) { return zero > most; });
   if (plan.dp_replicate > 1) std::erase(stages, 0);
-  if (plan.shards_states_further() || plan.zero_plus_plus.any())
-    std::erase_if(stages, [](int zero) { return zero < 3; });
+  if (needs_sharded_weights(plan)) std::erase_if(stages, [](int zero) { return zero < 3; });
   if (overlaps(plan.schedule)) std::erase_if(stages, [](int zero) { return zero > 1; });
   return stages;
 }
@@ -259,7 +263,7 @@ std::vector<int> groups_offered(const Scenario& s, int dp, int cp) {
 
 void add_families(const Scenario& s, ParallelPlan plan, SearchSpace& space) {
   plan.zero = s.plan.zero.value_or(0);  // what is fixed must obey the rules too
-  if (!s.plan.zero && (plan.shards_states_further() || plan.zero_plus_plus.any())) {
+  if (!s.plan.zero && needs_sharded_weights(plan)) {
     plan.zero = 3;
   } else if (!s.plan.zero && plan.dp_replicate > 1) {
     plan.zero = s.training.stack.offers.data_parallel_only ? 2 : 1;
@@ -334,6 +338,7 @@ SearchSpace enumerate(const Scenario& s, Stages stages) {
         if (stages == Stages::uneven) plan.stage_layers = balanced_layout(s.model.layers, plan.pp);
         plan.rank_order = s.plan.rank_order;
         plan.zero_plus_plus = s.plan.zero_plus_plus;
+        plan.offload = s.plan.offload;
         for (const int groups : groups_offered(s, plan.dp, plan.cp)) {
           plan.dp_replicate = groups;
           plan.outer_sharding = groups > 1 ? s.plan.outer_sharding : OuterSharding::no_shard;

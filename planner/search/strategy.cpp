@@ -96,7 +96,8 @@ void add_shardings(const Scenario& s, Evaluator& evaluator, const std::function<
   std::vector<Estimate>& ranked = all.found.plans;
   const Estimate chosen = choice(s, evaluator, stopped, all);
   for (const Estimate& plan : chosen_first(all.layouts->plans, chosen, s)) {
-    const bool plain = plan.plan.dp_replicate == 1 && !plan.plan.zero_plus_plus.any();
+    const bool plain =
+        plan.plan.dp_replicate == 1 && !plan.plan.zero_plus_plus.any() && !plan.plan.offload.any();
     if (!plan.plan.even() || !plain || (all.sharded > 0 && stopped())) continue;
     ShardedStage found = shard_plan(s, plan, evaluator, stopped);
     ++all.sharded;

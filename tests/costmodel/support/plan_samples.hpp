@@ -82,7 +82,10 @@ inline const std::vector<Sample> all{
      "[{group: h100, tp: 2, micro_batches: 8}, {group: a100, tp: 4, micro_batches: 16, zero: 1}]",
      "micro_batch: 1, ", mixed},
     {"rank_order", "tp-cp-ep-pp-dp", "pp: 2, ", dense},
-    {"offload", "none", "", dense}};
+    {"offload", "none", "", dense},
+    {"offload", "{optimizer: 0.5}", "zero: 1, ", dense},
+    {"offload", "parameters", "zero: 3, ", deepspeed},
+    {"offload", "{activations: {layers: 3}}", "zero: 1, ", dense}};
 
 inline costmodel::Scenario with(const Sample& sample) {
   return scenarios::read(

@@ -19,6 +19,7 @@
 #include "tests/planner/support/cli_cases.hpp"
 #include "tests/planner/support/pages.hpp"
 #include "tests/run_program.hpp"
+#include "tests/sanitized.hpp"
 
 namespace batch_command_test {
 
@@ -117,11 +118,11 @@ TEST_CASE("simulations, comparisons and explanations go into a batch too") {
     pages::check_page(scratch.read("r/" + std::string(name) + ".html"));
 }
 
-// Ten; SHARDPLAN_KILLS in the environment says another number. A batch that ends before it is
-// killed is looked at, and begun anew.
+// Ten, or three with sanitizers; SHARDPLAN_KILLS in the environment says another number. A batch
+// that ends before it is killed is looked at, and begun anew.
 TEST_CASE("killed at any moment, a batch ends with the same bytes") {
   const char* const wanted = std::getenv("SHARDPLAN_KILLS");
-  const int kills = wanted == nullptr ? 10 : std::atoi(wanted);
+  const int kills = wanted == nullptr ? (sanitized ? 3 : 10) : std::atoi(wanted);
   REQUIRE(kills > 0);
   const Scratch scratch;
   write_scenarios(scratch);

@@ -52,6 +52,8 @@ TEST_CASE("every key is one that DeepSpeed documents, and the batch multiplies")
         {"dp: 16, zero: 3, zero_hpz_partition_size: 8, zero_quantized_weights: true, "
          "zero_quantized_gradients: true",
          ""},
+        {"dp: 16, zero: 3, offload: parameters", ""},
+        {"dp: 16, zero: 3, offload: {optimizer: 0.5}", ""},
         {"tp: 2, dp: 8, zero: 2, recompute: full", ""},
         {"pp: 4, dp: 4, micro_batch: 4, zero: 1", ", optimizer: sgd"},
         {"dp: 16", ", gradient_precision: bf16"}}) {

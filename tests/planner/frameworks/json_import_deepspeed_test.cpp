@@ -78,7 +78,7 @@ void check_back(const Scenario& in, const ParallelPlan& sent,
 TEST_CASE("what the file does not say is missing, what no key says is left out") {
   const auto job = import_deepspeed(
       R"({"train_batch_size": "auto", "train_micro_batch_size_per_gpu": 2, "fp16": {"enabled": true},
-          "zero_optimization": {"stage": 3, "offload_optimizer": {"device": "cpu"}}})",
+          "zero_optimization": {"stage": 3, "offload_optimizer": {"device": "nvme"}}})",
       "ds.json");
   CHECK(job.scenario.find("plan")->find("zero")->text == "3");
   CHECK(job.scenario.find("plan")->find("micro_batch")->text == "2");
@@ -87,6 +87,23 @@ TEST_CASE("what the file does not say is missing, what no key says is left out")
   REQUIRE(job.left_out.size() == 1);
   CHECK(job.left_out.front().starts_with("zero_optimization.offload_optimizer: "));
   CHECK_THROWS_WITH(import_deepspeed("{", "ds.json"), doctest::Contains("is not a JSON object"));
+}
+
+TEST_CASE("what DeepSpeed keeps in host memory is the plan's offload") {
+  const auto offload = [](const std::string& zero) {
+    const auto job = import_deepspeed(
+        R"({"train_batch_size": 8, "zero_optimization": {)" + zero + "}}", "ds.json");
+    const costmodel::Value* value = job.scenario.find("plan")->find("offload");
+    return value == nullptr ? "" : costmodel::flow_text(*value);
+  };
+  const std::string cpu = R"({"device": "cpu"})";
+  CHECK(offload(R"("stage": 3)").empty());
+  CHECK(offload(R"("stage": 2, "offload_optimizer": )" + cpu) == "optimizer");
+  CHECK(offload(R"("stage": 3, "offload_param": )" + cpu + R"(, "offload_optimizer": )" + cpu) ==
+        "parameters");
+  CHECK(offload(R"("stage": 3, "offload_optimizer": {"device": "cpu", "ratio": 0.3})") ==
+        "{optimizer: 0.3}");
+  CHECK(offload(R"("stage": 3, "offload_optimizer": {"device": "none"})").empty());
 }
 
 TEST_CASE("what the file leaves to a trainer is missing, and the defaults are DeepSpeed's") {
@@ -116,12 +133,14 @@ TEST_CASE("a value nested without end is left out in three letters") {
 }
 
 TEST_CASE("plans that DeepSpeed takes come back from ds_config.json") {
-  for (const std::string plan : {"{dp: 16, micro_batch: 2, zero: 3}", "{dp: 16, zero: 0}",
-                                 "{dp: 16, zero: 3, dp_replicate: 4}",
-                                 "{dp: 16, zero: 3, zero_hpz_partition_size: 8, "
-                                 "zero_quantized_weights: true, zero_quantized_gradients: true}",
-                                 "{tp: 2, dp: 8, zero: 2, recompute: full}",
-                                 "{dp: 16, micro_batch: 4, zero: 1, recompute: full}"}) {
+  for (const std::string plan :
+       {"{dp: 16, micro_batch: 2, zero: 3}", "{dp: 16, zero: 0}",
+        "{dp: 16, zero: 3, dp_replicate: 4}", "{dp: 16, zero: 3, offload: parameters}",
+        "{dp: 16, zero: 3, offload: {optimizer: 0.5}}",
+        "{dp: 16, zero: 3, zero_hpz_partition_size: 8, "
+        "zero_quantized_weights: true, zero_quantized_gradients: true}",
+        "{tp: 2, dp: 8, zero: 2, recompute: full}",
+        "{dp: 16, micro_batch: 4, zero: 1, recompute: full}"}) {
     const std::string model =
         "{kind: gpt, layers: 8, hidden: 1024, heads: 16, vocab: 51200, max_positions: 2048}";
     const auto in =

@@ -57,6 +57,21 @@ TEST_CASE("uneven stages: a layout, counts of the first and the last, embedding 
                     doctest::Contains("is no layout of 4 ranks"));
 }
 
+TEST_CASE("optimizer states in host memory") {
+  CHECK(plan_key("", "offload").empty());
+  for (const auto& [flags, share] :
+       {std::pair{"--optimizer-cpu-offload", "1"},
+        {"--optimizer-cpu-offload --optimizer-offload-fraction 0.5", "0.5"}}) {
+    const auto run = planner::read_megatron_script(
+        std::string("--num-layers 16 --micro-batch-size 1 ") + flags, "x.sh");
+    planner::MegatronImport in(run);
+    planner::read_megatron_plan(in);
+    const auto* offload = in.job.scenario.find("plan")->find("offload");
+    REQUIRE(offload != nullptr);
+    CHECK(offload->find("optimizer")->text == share);
+  }
+}
+
 TEST_CASE("ZeRO, recomputation and experts") {
   CHECK(plan_key("--use-distributed-optimizer", "zero") == "1");
   CHECK(plan_key("--use-megatron-fsdp --data-parallel-sharding-strategy optim_grads_params",

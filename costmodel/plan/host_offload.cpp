@@ -1,0 +1,78 @@
+#include "costmodel/plan/host_offload.hpp"
+
+#include <fmt/format.h>
+
+#include <string>
+
+#include "costmodel/machine/cluster_spec.hpp"
+#include "costmodel/plan/plan_rules.hpp"
+
+namespace costmodel {
+
+namespace {
+
+// Megatron-LM's rules of --cpu-offloading-num-layers (core/transformer/transformer_config.py): one
+// pipeline stage, nothing recomputed, and the last layer stays.
+void check_activations(const ParallelPlan& p, const ModelSpec& model, Rules& rules) {
+  const auto text = [](const char* words) { return [words] { return std::string(words); }; };
+  rules.require(p.pp == 1, "offload", text("activations in host memory with pp > 1"),
+                text("set pp: 1, or leave activations out"));
+  rules.require(p.recompute.granularity == Recomputation::none, "offload",
+                text("activations in host memory, and recomputed"),
+                text("set recompute: none, or leave activations out"));
+  rules.require(
+      p.offload.activation_layers < model.layers && !model.mixes_layers(), "offload",
+      [&] {
+        return fmt::format("activations of {} of {} layers in host memory{}",
+                           p.offload.activation_layers, model.layers,
+                           model.mixes_layers() ? " of a model with layers of several kinds" : "");
+      },
+      text("keep those of the last layer, in a model whose layers are equal"));
+}
+
+}  // namespace
+
+void check_offload(const ParallelPlan& p, const ModelSpec& model, const ClusterSpec& cluster,
+                   const TrainingSpec& training, Rules& rules) {
+  const HostOffload& own = p.offload;
+  const auto text = [](const char* words) { return [words] { return std::string(words); }; };
+  rules.require(p.even() && cluster.groups.empty(), "offload",
+                text("host memory of stages or replicas with sizes of their own is not modelled"),
+                text("leave offload out, or make all stages equal"));
+  rules.require(
+      cluster.device.host_bandwidth.value > 0, "offload",
+      [&] { return fmt::format("the link of {} to its host is not known", cluster.device.name); },
+      text("write host: {bandwidth_bytes_per_s: 25 GB/s, source: ...} in the device"));
+  rules.require(own.parameters == 0 || p.zero == 3, "offload",
+                text("parameters in host memory are sharded ones"),
+                text("set zero: 3, or offload: optimizer"));
+  rules.require(own.parameters == 0 || own.optimizer == 1, "offload",
+                text("parameters in host memory are updated there"),
+                text("set optimizer: 1 as well"));
+  rules.require(own.parameters == 0 || !p.zero_plus_plus.any(), "offload",
+                text("parameters in host memory with ZeRO++ are not modelled"),
+                text("leave one of them out"));
+  rules.require(
+      own.optimizer == 0 || keeps_alike(training.optimizer), "offload",
+      [&] { return fmt::format("{} runs on the device alone", to_string(training.optimizer)); },
+      text("set training.optimizer: adam, or leave offload out"));
+  if (own.activation_layers > 0) check_activations(p, model, rules);
+  check_offload_offered(p, training.stack, rules);
+}
+
+void check_offload_offered(const ParallelPlan& p, const StackSpec& stack, Rules& rules) {
+  const auto offered = [&](bool holds, const char* what, const char* instead) {
+    rules.require(
+        holds, "offload",
+        [&, what] { return fmt::format("stack {} keeps no {} in host memory", stack.name, what); },
+        [instead] { return std::string(instead); });
+  };
+  const char* const other =
+      "leave it out, or choose another training.stack: deepspeed-2021, peft, torchtitan";
+  offered(p.offload.optimizer == 0 || stack.offers.optimizer_offload, "optimizer states", other);
+  offered(p.offload.parameters == 0 || stack.offers.parameter_offload, "parameters", other);
+  offered(p.offload.activation_layers == 0 || stack.offers.layer_offload, "activations",
+          "leave it out, or choose another training.stack: megatron-core-2024 or later");
+}
+
+}  // namespace costmodel
