@@ -86,6 +86,7 @@ struct Estimate {
   double causal_mfu = 0;  // the same from causal_model_flops
   FlopsPerSecond causal_rate_per_device;
   std::vector<std::string> notes;
+  std::vector<std::string> unknown;  // what of it no published run has: "by peft"
 };
 
 }  // namespace costmodel

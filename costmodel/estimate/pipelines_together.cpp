@@ -166,6 +166,8 @@ Estimate estimate_together(const ParallelPlan& plan, Evaluator& whole) {
   e.trained_parameters = trained_parameters(whole.model(), whole.training().fine_tuning);
   set_throughput(whole.cluster(), training, e);
   e.notes = notes_of(whole.workload(), offload, plan.offload);
+  e.unknown = training.error_band.unknown;
+  if (plan.offload.states()) e.unknown.emplace_back("with states in host memory");
   return e;
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 namespace costmodel {
 
@@ -13,6 +14,8 @@ struct ErrorBand {
   // Spread of log(measured / predicted) between two plans of one scenario: the scale of a Student t
   // with 3 degrees of freedom.
   double pair_spread = 0.2;
+  // What of the scenario no published run has: "by peft", "on rtx-4090".
+  std::vector<std::string> unknown;
   std::string basis = "interval: no residuals.yaml was found, so it is the widest";
 };
 

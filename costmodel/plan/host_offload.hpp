@@ -14,7 +14,7 @@ class Rules;
 // arXiv:2101.06840; DeepSpeed's offload_optimizer) and Megatron-LM's --optimizer-cpu-offload with
 // --optimizer-offload-fraction. Parameters that are sharded there and fetched for each pass:
 // ZeRO-Infinity (Rajbhandari et al. 2021, arXiv:2104.07857; DeepSpeed's offload_param), FSDP's
-// CPUOffloadPolicy. Activations of whole layers: Transformer Engine's get_cpu_offload_context.
+// CPUOffloadPolicy. Activations of layers: Transformer Engine's get_cpu_offload_context.
 struct HostOffload {
   double optimizer = 0;       // share of a rank's optimizer states
   double parameters = 0;      // share of a rank's parameters, frozen ones as well

@@ -36,17 +36,27 @@ int sources_of(const KindResiduals& kind, const Trait& trait) {
   return at == kind.traits.end() ? 0 : at->second.sources;
 }
 
-std::string lacking(const Trait& trait, int sources) {
-  const char* one = sources == 1 ? "one source" : "none";
+// "by peft", "of qwen models".
+std::string with_trait(const Trait& trait) {
   const std::string name = shortened(trait.name);
   switch (trait.group) {
-    case TraitGroup::stack: return fmt::format("{} by {}", one, name.empty() ? "this stack" : name);
-    case TraitGroup::device:
-      return fmt::format("{} on {}", one, name.empty() ? "this device" : name);
-    case TraitGroup::family: return fmt::format("{} of {} models", one, name);
+    case TraitGroup::stack: return "by " + (name.empty() ? "this stack" : name);
+    case TraitGroup::device: return "on " + (name.empty() ? "this device" : name);
+    case TraitGroup::family: return fmt::format("of {} models", name);
     case TraitGroup::mechanism: break;
   }
-  return fmt::format("{} with {}", one, name);
+  return "with " + name;
+}
+
+std::string lacking(const Trait& trait, int sources) {
+  return fmt::format("{} {}", sources == 1 ? "one source" : "none", with_trait(trait));
+}
+
+std::vector<std::string> unknown_of(const KindResiduals& kind, const RunTraits& traits) {
+  std::vector<std::string> unknown;
+  for (const Trait& trait : listed(traits))
+    if (sources_of(kind, trait) == 0) unknown.push_back(with_trait(trait));
+  return unknown;
 }
 
 // What of the run was measured, and what was not.
@@ -102,7 +112,7 @@ ErrorBand band_of(const ResidualTable& table, const RunTraits& traits) {
       table.widening, traits, [&kind](const Trait& trait) { return sources_of(kind, trait); },
       kind.most_devices, kind.most_parameters);
   return {std::exp(known.low * width), std::exp(known.high * width), table.pair_spread,
-          basis_of(kind, traits)};
+          unknown_of(kind, traits), basis_of(kind, traits)};
 }
 
 namespace {

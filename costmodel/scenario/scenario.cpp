@@ -50,6 +50,7 @@ ErrorBand band_of_scenario(const Scenario& s, const ConfigPath& path) {
   if (own.runs == 0) return band;
   band.low = own.low;
   band.high = own.high;
+  band.unknown.clear();
   band.basis =
       fmt::format("interval: by {} run{} of {} on this cluster (cluster.measured)",
                   format_integer(own.runs), own.runs == 1 ? "" : "s", shortened(own.stack));

@@ -109,6 +109,7 @@ Json evaluation_json(const Estimate& e, const Scenario& s) {
   if (s.training.fine_tuning.method != FineTuningMethod::pretraining)
     json["fine_tuning"] = fine_tuning_json(e, s, evaluator);
   if (s.training.packing.any()) json["packing"] = packing_json(e, s);
+  if (!e.unknown.empty()) json["unknown"] = e.unknown;
   if (s.model.experts > 0) json["active_parameters"] = e.active_parameters;
   const auto goodput = costmodel::goodput(e, s.cluster, s.training);
   const auto run = training_run(e, goodput, s.cluster, s.training);

@@ -67,6 +67,14 @@ std::string host_text(const Estimate& e) {
                      e.in_host() ? "fits" : "DOES NOT FIT");
 }
 
+// What of the plan nobody has measured; empty where all of it has been.
+std::string unknown_text(const Estimate& e, const ReportStyle& style) {
+  if (e.unknown.empty()) return "";
+  const std::string line = escaped(
+      fmt::format("Not measured: no published run {}", fmt::join(e.unknown, ", none ")), style);
+  return style.markup == Markup::markdown ? fmt::format("**{}**\n\n", line) : line + "\n";
+}
+
 // The first that a reader must know.
 std::string misfit_text(const Estimate& e, const ReportStyle& style) {
   const std::string line =
@@ -199,6 +207,7 @@ std::string hidden_sentence(const Estimate& e, Evaluator& evaluator) {
 std::string plan_report(const Estimate& e, const Scenario& s, const ReportStyle& style) {
   Evaluator evaluator(s.model, s.cluster, s.training);
   std::string text = "\n";
+  text += unknown_text(e, style);
   if (!e.fits()) text += misfit_text(e, style);
   const std::string m =  // where groups differ each says its own
       e.plan.replica_groups.empty() ? fmt::format("  (m {})", e.micro_batches) : "";

@@ -65,12 +65,15 @@ TEST_CASE("what was never measured widens, by the factor of its group, and is to
   CHECK(high(traits) == doctest::Approx(0.2 * 1.2));
   CHECK(band_of(table(), traits).basis ==
         "interval: 113 published runs of dense models; none by new: wider");
+  CHECK(band_of(table(), traits).unknown == std::vector<std::string>{"by new"});
   traits = run();
+  CHECK(band_of(table(), traits).unknown.empty());
   traits.device = "new";
   CHECK(high(traits) == doctest::Approx(0.2 * 1.44));
   traits.device = "slow";  // one source: the square root
   CHECK(high(traits) == doctest::Approx(0.2 * 1.2));
   CHECK(band_of(table(), traits).basis.find("one source on slow: wider") != std::string::npos);
+  CHECK(band_of(table(), traits).unknown.empty());  // of one source something is known
   traits = run();
   traits.mechanisms = {"DeepEP", "fp8", "HybridEP"};
   CHECK(high(traits) == doctest::Approx(0.2 * 1.3));

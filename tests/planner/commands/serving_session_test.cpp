@@ -101,7 +101,8 @@ TEST_CASE("A key of a plan that is auto is set beside it") {
 TEST_CASE("Weights on the host: the remedy is one that works") {
   const program::Scratch scratch;
   const std::string scenario =
-      "evaluate serve-llama-7b-nvlink-4 --set serving.cpu_offload_bytes=1e9";
+      "evaluate serve-llama-7b-nvlink-4 --set cluster.device=ascend-910b-64gb "
+      "--set serving.cpu_offload_bytes=1e9";
   const auto refused = run(words_of(scenario), scratch);
   REQUIRE(refused.status == 2);
   const std::string sign = "--set '";

@@ -108,7 +108,7 @@ void check_time(const Json& time, const Json& plan) {
 
 void check_memory(const Json& memory, const Json& plan) {
   CHECK(keys_of(memory) ==
-        std::vector<std::string>{"peak_bytes", "capacity_bytes", "fits", "stages"});
+        std::vector<std::string>{"peak_bytes", "capacity_bytes", "fits", "host_bytes", "stages"});
   REQUIRE(memory["stages"].size() == plan["pp"].get<std::size_t>());
   double peak = 0;
   for (const auto& stage : memory["stages"]) {
@@ -169,6 +169,10 @@ void check_evaluation(const Json& e, double global_batch, double sequence) {
     keys.emplace_back("goodput");
     CHECK(e["goodput"]["fraction"] > 0);
     CHECK(e["goodput"]["fraction"] < 1);
+  }
+  if (e.contains("unknown")) {
+    keys.emplace_back("unknown");
+    CHECK(e["unknown"].size() > 0);
   }
   CHECK(keys_of(e) == keys);
   CHECK(e["scenario"].is_string());

@@ -5,6 +5,8 @@
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "costmodel/estimate/plan_estimate.hpp"
 #include "costmodel/model/parameter_count.hpp"
 #include "tests/costmodel/support/scenarios.hpp"
@@ -97,6 +99,15 @@ TEST_CASE("the step on the host takes what CPU-Adam took, by the memory of its p
   CHECK(e.breakdown.optimizer.value == doctest::Approx(adam + back).epsilon(0.01));
   const Estimate all = estimate(scenario("gpt-neox-20b", 8, "zero: 3, offload: parameters"));
   CHECK(all.breakdown.optimizer.value == doctest::Approx(adam).epsilon(0.01));
+}
+
+TEST_CASE("states on the host are something that no published run has") {
+  const auto has = [](const std::string& plan) {
+    const std::vector<std::string> all = estimate(scenario("gpt2-xl", 8, plan)).unknown;
+    return std::find(all.begin(), all.end(), "with states in host memory") != all.end();
+  };
+  CHECK(has("zero: 3, offload: parameters"));
+  CHECK_FALSE(has("zero: 3"));
 }
 
 TEST_CASE("half of the states: half of the bytes, and the slower half of the step") {
