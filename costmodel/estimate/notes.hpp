@@ -9,6 +9,7 @@
 
 namespace costmodel {
 
-std::vector<std::string> notes_of(const Workload& on, const Offload& offload);
+std::vector<std::string> notes_of(const Workload& on, const ParallelPlan& plan,
+                                  const Offload& offload);
 
 }  // namespace costmodel
