@@ -54,12 +54,13 @@ double fullest_load(const ParallelPlan& plan, const TrainingSpec& t) {
 
 namespace {
 
+bool is_padded(const TrainingSpec& t) { return t.capacity_factor > 0 && !t.expert_load.given(); }
+
 // The fullest rank receives as many more rows. Padding travels where every expert's rows do, and is
 // added after the exchange by dispatchers that send one copy a rank (Megatron-LM,
 // core/transformer/moe/token_dispatcher.py: drop_and_pad).
 double exchanged_load(const ParallelPlan& plan, const TrainingSpec& t) {
-  const bool padded = t.capacity_factor > 0 && !t.expert_load.given();
-  return padded && sends_once_a_rank(plan.experts.dispatcher) ? 1 : fullest_load(plan, t);
+  return is_padded(t) && sends_once_a_rank(plan.experts.dispatcher) ? 1 : fullest_load(plan, t);
 }
 
 }  // namespace
@@ -137,8 +138,14 @@ double accumulation_bytes(const TrainingSpec& training, const ParallelPlan& plan
 
 // Whether the host of a layer with experts waits for the number of rows of each.
 bool waits_for_rows(const TrainingSpec& t) {
-  const bool padded = t.capacity_factor > 0 && !t.expert_load.given();
-  return is_narrow(t.precision) && !padded && t.expert_buffer_factor == 0 && !t.overlap.cuda_graph;
+  return is_narrow(t.precision) && !is_padded(t) && t.expert_buffer_factor == 0 &&
+         !t.overlap.cuda_graph;
+}
+
+// Of calls that no graph replays and no compiler fuses.
+Seconds host_call(const TrainingSpec& t, const DeviceSpec& device) {
+  const bool eager = !t.overlap.cuda_graph && !t.overlap.compile;
+  return eager && t.stack.host.counts_calls ? device.host_call : Seconds(0);
 }
 
 // Zero where the framework's host keeps up with the device whatever the plan.
@@ -178,7 +185,10 @@ Pricing pricing_of(const ParallelPlan& plan, const Workload& on) {
       waits_for_rows(on.training) ? on.training.stack.experts.dropless_host : Seconds(0),
       plan.experts.shared_overlap,
       set.empty() ? nullptr : &set,
-      stack.memory.checkpoint_stops};
+      stack.memory.checkpoint_stops,
+      host_call(on.training, on.cluster.device),
+      {plan.experts.dispatcher, plan.ep > 1, on.training.capacity_factor > 0,
+       is_padded(on.training)}};
 }
 
 // The plan as the framework runs it. torchtitan's selective recomputation repeats every second
