@@ -17,7 +17,6 @@ Cost& Cost::operator+=(const Cost& o) {
   executed += o.executed;
   traffic += o.traffic;
   kernels += o.kernels;
-  launches += o.launches;
   host += o.host;
   return *this;
 }
@@ -31,7 +30,6 @@ void Cost::add(const Cost& o, double times) {
   executed += o.executed * times;
   traffic += o.traffic * times;
   kernels += static_cast<int>(o.kernels * times);
-  launches += static_cast<int>(o.launches * times);
   host += o.host * times;
 }
 

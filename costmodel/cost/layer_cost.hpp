@@ -23,7 +23,7 @@ struct Cost {
   Flops executed;
   Traffic traffic;
   int kernels = 0;
-  int launches = 0;  // by the host: kernels, or calls where these are counted
+  int launches = 0;  // of one pass, which sums leave out: kernels, or calls where those are counted
   Seconds host;      // time of its launches
   Seconds time() const { return compute + tp_comm + cp_comm + ep_comm; }
   Cost& operator+=(const Cost& o);
