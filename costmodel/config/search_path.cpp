@@ -33,6 +33,14 @@ Value& loaded(const ConfigPath& path, const std::string& file) {
   return path.loaded->emplace(file, load_yaml(file)).first->second;
 }
 
+std::string file_from(const Mark& mark, const std::string& file) {
+  const fs::path path(file);
+  std::error_code unknown;
+  const bool in_file = mark.line > 0 && fs::is_regular_file(mark.file, unknown);
+  return path.is_absolute() || !in_file ? file
+                                        : (fs::path(mark.file).parent_path() / path).string();
+}
+
 std::vector<std::string> config_names(const ConfigPath& path, const std::string& kind) {
   std::set<std::string> names;
   for (const auto& directory : path.directories) {

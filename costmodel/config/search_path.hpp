@@ -34,6 +34,10 @@ std::vector<std::string> config_names(const ConfigPath& path, const std::string&
 std::string find_config(const ConfigPath& path, const std::string& kind, const std::string& name,
                         const Mark& mark);
 
+// A file as the value at `mark` names it: relative to the file that it stands in; on the command
+// line, to the working directory.
+std::string file_from(const Mark& mark, const std::string& file);
+
 struct ResolvedConfig {
   std::string name;  // the stem; "" for an inline map
   Value value;       // a map with `base` resolved and removed

@@ -17,6 +17,7 @@ Cost& Cost::operator+=(const Cost& o) {
   executed += o.executed;
   traffic += o.traffic;
   kernels += o.kernels;
+  host += o.host;
   return *this;
 }
 
@@ -29,6 +30,7 @@ void Cost::add(const Cost& o, double times) {
   executed += o.executed * times;
   traffic += o.traffic * times;
   kernels += static_cast<int>(o.kernels * times);
+  host += o.host * times;
 }
 
 Cost Cost::operator+(const Cost& o) const {
@@ -190,6 +192,26 @@ void add_step(const Step& step, const OpList& list, const Pricing& pricing, Cost
   cost.traffic.add(step.collective, exchange.sent);
 }
 
+std::int64_t local_experts(const OpList& list) {
+  for (const Node& node : list.nodes) {
+    if (const auto* product = std::get_if<GroupedLinear>(&node.op)) return product->experts;
+  }
+  return 0;
+}
+
+// The host of an eager layer with experts: its calls, and the launches of loops within them.
+void count_calls(const std::vector<Step>& steps, const Pricing& pricing, Cost& cost) {
+  HostCalls sum;
+  for (const Step& step : steps) {
+    if (!in_graph(step.node->scope, pricing.overlap))
+      sum += host_calls(*step.node, step.pass, is_narrow(pricing.precision), pricing.routing_calls);
+  }
+  const Seconds time = sum.calls * pricing.host_call + sum.launches * pricing.kernel_launch;
+  if (time <= cost.host) return;
+  cost.host = time;
+  cost.launches = sum.calls + sum.launches;
+}
+
 std::ptrdiff_t tensor_collectives(const std::vector<Step>& steps) {
   return std::count_if(steps.begin(), steps.end(), [](const Step& step) {
     return step.collective != CollectiveKind::none && axis_of(step) == Axis::tensor;
@@ -221,22 +243,14 @@ Cost price(const std::vector<Step>& steps, const OpList& list, const Pricing& pr
     cost.ep_comm = exposed_beside(cost.ep_comm, shared, pricing.overlap.slowdown);
   // The device executes kernels and collectives while the host launches the next ones; time waiting
   // for the host counts as computation.
-  wait_for_host(cost, cost.kernels * pricing.kernel_launch +
-                          static_cast<double>(tensor_collectives(steps)) * pricing.tensor_host);
+  cost.launches = cost.kernels;
+  cost.host = cost.kernels * pricing.kernel_launch;
+  if (pricing.host_call.value > 0 && local_experts(list) > 0) count_calls(steps, pricing, cost);
+  wait_for_host(cost,
+                cost.host + static_cast<double>(tensor_collectives(steps)) * pricing.tensor_host);
   cost.compute += cost.kernels * pricing.blocked;
   return cost;
 }
-
-namespace {
-
-std::int64_t local_experts(const OpList& list) {
-  for (const Node& node : list.nodes) {
-    if (const auto* product = std::get_if<GroupedLinear>(&node.op)) return product->experts;
-  }
-  return 0;
-}
-
-}  // namespace
 
 namespace {
 

@@ -6,6 +6,7 @@
 #include "costmodel/cost/kernel_time.hpp"
 #include "costmodel/cost/optimizer_step.hpp"
 #include "costmodel/machine/cluster_spec.hpp"
+#include "costmodel/operators/host_calls.hpp"
 #include "costmodel/operators/op_list.hpp"
 #include "costmodel/plan/stack_spec.hpp"
 
@@ -22,6 +23,8 @@ struct Cost {
   Flops executed;
   Traffic traffic;
   int kernels = 0;
+  int launches = 0;  // of one pass, which sums leave out: kernels, or calls where those are counted
+  Seconds host;      // time of its launches
   Seconds time() const { return compute + tp_comm + cp_comm + ep_comm; }
   Cost& operator+=(const Cost& o);
   void add(const Cost& o, double times);  // o, so many times
@@ -72,6 +75,8 @@ struct Pricing {
   const KernelSet* kernels = nullptr;  // the framework's kernels between the products; null: by the
                                        // operators' own passes and elementwise_factor
   bool checkpoint_stops = false;       // see StackMemory
+  Seconds host_call;  // of a layer with experts, whose calls are counted; 0: they are not
+  RoutingCalls routing_calls;
 };
 
 // Whether a group's collectives can go through user buffers, which live in one NVLink domain: it

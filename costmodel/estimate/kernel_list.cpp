@@ -90,9 +90,12 @@ class List {
     pace.name =
         std::string(layer_kind_names[static_cast<std::size_t>(kind)]) + ", " + std::string(passes);
     pace.layers = number;
-    pace.launches = cost.kernels;
-    for (const KernelTime& each : copies) pace.launches += each.kernels;
-    pace.host = pace.launches * pricing_.kernel_launch;
+    pace.launches = cost.launches;
+    pace.host = cost.host;
+    for (const KernelTime& each : copies) {
+      pace.launches += each.kernels;
+      pace.host += each.kernels * pricing_.kernel_launch;
+    }
     pace.device = cost.time() - cost.compute;
     for (const auto& [name, kernels] : launched) pace.device += kernels.time;
     for (const auto& [name, kernels] : launched)

@@ -7,14 +7,34 @@
 
 namespace costmodel {
 
-std::vector<std::string> notes_of(const Workload& on, const Offload& offload,
-                                  const HostOffload& states) {
+namespace {
+
+std::string routing_note(const TrainingSpec& t, const ParallelPlan& plan) {
+  std::string note = fmt::format("expert_load ({}): ", t.expert_load.form);
+  note += plan.ep == 1
+              ? "with ep 1 every rank has all experts, so no rank has more rows than another"
+              : fmt::format("of {} ranks the fullest computes {:.3g} times the mean of routed rows",
+                            plan.ep, fullest_load(plan, t));
+  if (t.capacity_factor > 0) {
+    note += fmt::format(
+        "; rows of an expert beyond {:g} times the mean, {:.2g} % of all, are "
+        "dropped",
+        t.capacity_factor, 100 * t.expert_load.dropped);
+  }
+  return note;
+}
+
+}  // namespace
+
+std::vector<std::string> notes_of(const Workload& on, const ParallelPlan& plan,
+                                  const Offload& offload) {
   std::vector<std::string> notes;
+  if (on.training.expert_load.given()) notes.push_back(routing_note(on.training, plan));
   if (offload.layers > 0) {
     notes.push_back(fmt::format("activations of {} of {} layers wait in host memory",
                                 offload.layers, on.model.layers));
   }
-  if (states.states()) {
+  if (plan.offload.states()) {
     const bool known = on.cluster.host_memory_bandwidth.value > 0;
     notes.push_back(fmt::format(
         "offload: no published run decides its time: CPU-Adam's rate (arXiv:2101.06840, table 4) "

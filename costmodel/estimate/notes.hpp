@@ -6,11 +6,10 @@
 
 #include "costmodel/estimate/plan_cost.hpp"
 #include "costmodel/estimate/pricing.hpp"
-#include "costmodel/plan/host_offload.hpp"
 
 namespace costmodel {
 
-std::vector<std::string> notes_of(const Workload& on, const Offload& offload,
-                                  const HostOffload& states);
+std::vector<std::string> notes_of(const Workload& on, const ParallelPlan& plan,
+                                  const Offload& offload);
 
 }  // namespace costmodel

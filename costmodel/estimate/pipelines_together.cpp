@@ -165,7 +165,7 @@ Estimate estimate_together(const ParallelPlan& plan, Evaluator& whole) {
   e.active_parameters = active_parameter_count(whole.model());
   e.trained_parameters = trained_parameters(whole.model(), whole.training().fine_tuning);
   set_throughput(whole.cluster(), training, e);
-  e.notes = notes_of(whole.workload(), offload, plan.offload);
+  e.notes = notes_of(whole.workload(), plan, offload);
   e.unknown = training.error_band.unknown;
   if (plan.offload.states()) e.unknown.emplace_back("with states in host memory");
   return e;

@@ -47,6 +47,24 @@ const KernelSet& kernel_set(const TrainingSpec& training) {
   return training.stack.kernels.used(training.overlap.compile, training.fine_tuning.adapts());
 }
 
+double fullest_load(const ParallelPlan& plan, const TrainingSpec& t) {
+  if (t.expert_load.given()) return t.expert_load.of_fullest(plan.ep);
+  return t.capacity_factor > 0 ? t.capacity_factor : t.expert_imbalance;
+}
+
+namespace {
+
+bool is_padded(const TrainingSpec& t) { return t.capacity_factor > 0 && !t.expert_load.given(); }
+
+// The fullest rank receives as many more rows. Padding travels where every expert's rows do, and is
+// added after the exchange by dispatchers that send one copy a rank (Megatron-LM,
+// core/transformer/moe/token_dispatcher.py: drop_and_pad).
+double exchanged_load(const ParallelPlan& plan, const TrainingSpec& t) {
+  return is_padded(t) && sends_once_a_rank(plan.experts.dispatcher) ? 1 : fullest_load(plan, t);
+}
+
+}  // namespace
+
 LayerContext context_of(const ParallelPlan& plan, const Workload& on) {
   const StackSpec& stack = on.training.stack;
   const bool compiled = on.training.overlap.compile;  // a compiler fuses element-wise chains
@@ -77,8 +95,8 @@ LayerContext context_of(const ParallelPlan& plan, const Workload& on) {
           .expert_group = stack.experts.group,
           .causal_skip = stack.kernels.causal_skip,
           .dispatcher = plan.experts.dispatcher,
-          .expert_load = on.training.capacity_factor > 0 ? on.training.capacity_factor
-                                                         : on.training.expert_imbalance,
+          .expert_load = fullest_load(plan, on.training),
+          .exchanged_load = exchanged_load(plan, on.training),
           .expert_start = on.training.fused_grouped_mlp      ? stack.experts.start_fused
                           : is_narrow(on.training.precision) ? stack.experts.start_narrow
                                                              : stack.experts.start,
@@ -120,8 +138,14 @@ double accumulation_bytes(const TrainingSpec& training, const ParallelPlan& plan
 
 // Whether the host of a layer with experts waits for the number of rows of each.
 bool waits_for_rows(const TrainingSpec& t) {
-  return is_narrow(t.precision) && t.capacity_factor == 0 && t.expert_buffer_factor == 0 &&
+  return is_narrow(t.precision) && !is_padded(t) && t.expert_buffer_factor == 0 &&
          !t.overlap.cuda_graph;
+}
+
+// Of calls that no graph replays and no compiler fuses.
+Seconds host_call(const TrainingSpec& t, const DeviceSpec& device) {
+  const bool eager = !t.overlap.cuda_graph && !t.overlap.compile;
+  return eager && t.stack.host.counts_calls ? device.host_call : Seconds(0);
 }
 
 // Zero where the framework's host keeps up with the device whatever the plan.
@@ -161,7 +185,10 @@ Pricing pricing_of(const ParallelPlan& plan, const Workload& on) {
       waits_for_rows(on.training) ? on.training.stack.experts.dropless_host : Seconds(0),
       plan.experts.shared_overlap,
       set.empty() ? nullptr : &set,
-      stack.memory.checkpoint_stops};
+      stack.memory.checkpoint_stops,
+      host_call(on.training, on.cluster.device),
+      {plan.experts.dispatcher, plan.ep > 1, on.training.capacity_factor > 0,
+       is_padded(on.training)}};
 }
 
 // The plan as the framework runs it. torchtitan's selective recomputation repeats every second

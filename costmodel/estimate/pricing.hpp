@@ -57,6 +57,10 @@ bool pipeline_leaves_node(const ParallelPlan& plan, const ClusterSpec& cluster);
 // The plan that the framework really runs for a requested one.
 ParallelPlan plan_as_run(const ParallelPlan& requested, const StackSpec& stack);
 
+// Rows of the fullest expert-parallel rank's experts relative to the mean: by training.expert_load,
+// else the capacity to which they are padded, else training.expert_imbalance.
+double fullest_load(const ParallelPlan& plan, const TrainingSpec& training);
+
 // Everything of the plan that changes the operators of a layer, and everything that changes their
 // price. The pricing refers to the workload's cluster.
 LayerContext context_of(const ParallelPlan& plan, const Workload& on);

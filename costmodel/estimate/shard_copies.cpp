@@ -23,7 +23,7 @@ Seconds lengthened(const Cost& pass, const StepKernels& more, Seconds launch, in
     kernels += each.kernels;
   }
   const Seconds communication = pass.time() - pass.compute;
-  const Seconds host = (pass.kernels + kernels) * launch - communication;
+  const Seconds host = pass.host + kernels * launch - communication;
   return max(pass.compute + time, host) - pass.compute;
 }
 
@@ -39,6 +39,8 @@ void add(const PlanInputs& in, const LayerCost& layer, double times, const Shard
   row.backward.compute += after;
   row.forward.kernels += static_cast<int>(forward * times);
   row.backward.kernels += static_cast<int>(backward * times);
+  row.forward.host += forward * times * launch;
+  row.backward.host += backward * times * launch;
   // They are of weights: in a split backward, of the weight gradient.
   if (splits_backward(in.plan.schedule)) row.weight_gradient.compute += after;
   row.copies_forward += ahead;

@@ -269,7 +269,7 @@ void price(const PlanInputs& in, std::size_t k, const Pace& pace, StageRow& row)
   if (!pace.boosted) return;
   change_costs(row, [&](Cost& cost) {
     const Seconds communication = cost.time() - cost.compute;
-    const Seconds host = max(Seconds(0), cost.kernels * pace.launch - communication);
+    const Seconds host = max(Seconds(0), cost.host - communication);
     cost.compute = max(cost.compute * *pace.boosted, min(cost.compute, host));
   });
 }

@@ -62,7 +62,8 @@ struct DeviceSpec {
                           // this of its time for the rest: its clock rises under the power limit
   double watts = 0;       // power limit of the device; 0: unknown
   Seconds kernel_launch;  // host time per kernel; back-to-back kernels are never faster
-  Seconds graph_kernel_launch;      // the same when replayed from a CUDA graph; 0: unknown
+  Seconds graph_kernel_launch;  // the same when replayed from a CUDA graph; 0: unknown
+  Seconds host_call;  // host time per call of a module or operator from Python; 0: unknown
   std::vector<RateTable> measured;  // measured operators, used in place of the formulas
   // When `devices` devices of a node compute concurrently, each takes `slowdown` times as long as a
   // single one in the best case: they share caches, memory bandwidth or cores, and a single one may

@@ -181,7 +181,10 @@ const Keys<D>& launch_rows() {
                    key::required(key::number<D>("kernel_s", &D::kernel_launch, plausible::kernel,
                                                 "host time per kernel")),
                    key::number<D>("graph_kernel_s", &D::graph_kernel_launch, plausible::kernel,
-                                  "the same when replayed from a CUDA graph"));
+                                  "the same when replayed from a CUDA graph"),
+                   key::number<D>("call_s", &D::host_call, plausible::kernel,
+                                  "host time per call of a module or operator from Python, of "
+                                  "stacks with launch.counts_calls; absent: as kernel_s"));
   return keys;
 }
 

@@ -69,19 +69,20 @@ TensorId LayerBuilder::to_places(Site site, const std::vector<TensorId>& inputs,
 }
 
 TensorId LayerBuilder::dispatched(Site site, TensorId rows, std::int64_t own, bool there) {
-  const std::int64_t h = model_.expert_width(), all = own * context_.etp;
+  const auto held = static_cast<std::int64_t>(static_cast<double>(own) * context_.exchanged_load);
+  const std::int64_t h = model_.expert_width(), all = held * context_.etp;
   const bool gathers = context_.dispatcher == Dispatcher::allgather;
   const auto exchange = [&](TensorId x) {
     if (context_.ep == 1) return x;
     const auto there_and_back = CollectiveKind::all_to_all;
-    Collective op{there_and_back, there_and_back, Axis::expert, size_of(own, h)};
+    Collective op{there_and_back, there_and_back, Axis::expert, size_of(held, h)};
     if (gathers) {  // all tokens of the group, of which each rank picks its own
       op.forward = there ? CollectiveKind::all_gather : CollectiveKind::reduce_scatter;
       op.backward = there ? CollectiveKind::reduce_scatter : CollectiveKind::all_gather;
       op.bytes = size_of(own / model_.top_k * context_.ep, h);
     }
     const bool summed = !there && sends_once_a_rank(context_.dispatcher);
-    return add(site, op, {x}, summed ? own / model_.top_k : own, h);
+    return add(site, op, {x}, summed ? own / model_.top_k : there ? held : own, h);
   };
   if (context_.etp == 1) return exchange(rows);
   const auto gather = CollectiveKind::all_gather, scatter = CollectiveKind::reduce_scatter;
@@ -89,7 +90,7 @@ TensorId LayerBuilder::dispatched(Site site, TensorId rows, std::int64_t own, bo
     return add(there ? Site::gather_for_experts : Site::sum_of_experts,
                Collective{there ? gather : scatter, there ? scatter : gather, Axis::expert_tensor,
                           size_of(all, h)},
-               {x}, there ? all : own, h);
+               {x}, there ? all : held, h);
   };
   return there ? share(exchange(rows)) : exchange(share(rows));
 }

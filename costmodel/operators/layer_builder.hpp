@@ -103,6 +103,7 @@ class LayerBuilder {
   // receives as many rows as it sends; with etp > 1 the ranks of an expert gather theirs.
   TensorId experts(TensorId x);
   // Dispatch to the experts' ranks (then gathered over the ranks of an expert), or combine back.
+  // The rank sends `own` rows; an exchange takes as long as the fullest rank's.
   TensorId dispatched(Site site, TensorId rows, std::int64_t own, bool there);
   TensorId expert_mlp(TensorId x, std::int64_t rows, std::int64_t local);
   TensorId routed(TensorId x);

@@ -75,8 +75,9 @@ struct LayerContext {
   int expert_group = 0;
   bool causal_skip = true;
   Dispatcher dispatcher = Dispatcher::alltoall;
-  double expert_load = 1;  // rows of the fullest rank's experts relative to the mean
-  Seconds expert_start;    // time that every local expert adds to a grouped product
+  double expert_load = 1;     // rows of the fullest rank's experts relative to the mean
+  double exchanged_load = 1;  // ... of those that it receives and sends back
+  Seconds expert_start;       // time that every local expert adds to a grouped product
   bool fused_grouped_mlp = false;
   bool unfused_expert_bias = false;  // see StackExperts
   bool narrow_attention = false;     // products of attention in fp8, its operands kept in fp8

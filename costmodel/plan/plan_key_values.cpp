@@ -11,6 +11,7 @@
 
 #include "costmodel/base/escape.hpp"
 #include "costmodel/base/input_file.hpp"
+#include "costmodel/config/search_path.hpp"
 #include "costmodel/plan/plan_text.hpp"
 
 namespace costmodel {
@@ -95,20 +96,10 @@ Value exchange_value(ContextExchange exchange) {
 
 namespace {
 
-// Relative to the file that names it; on the command line, to the working directory.
-std::string beside(const Mark& mark, const std::string& file) {
-  namespace fs = std::filesystem;
-  const fs::path path(file);
-  std::error_code unknown;
-  const bool in_file = mark.line > 0 && fs::is_regular_file(mark.file, unknown);
-  return path.is_absolute() || !in_file ? file
-                                        : (fs::path(mark.file).parent_path() / path).string();
-}
-
 void read_schedule_file(const Value& value, PlanRequest& plan) {
   MapReader reader(value, "schedule");
   const Value& file = reader.required("file");
-  const std::string path = beside(file.mark, read_text(file, "file"));
+  const std::string path = file_from(file.mark, read_text(file, "file"));
   reader.finish();
   plan.listed = std::make_shared<const ListedSchedule>(
       parse_schedule_file(read_file(path, measurement_limits), path));

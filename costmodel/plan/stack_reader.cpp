@@ -257,6 +257,9 @@ const Keys<Host>& launch_keys() {
                      "host time per micro-batch and (virtual) stage"),
       key::number<H>("iteration_s", &H::iteration, 0, 10,
                      "host time per iteration: loss scale, norms and counters read back"),
+      key::flag<H>("counts_calls", &H::counts_calls,
+                   "the host's calls in layers with experts are counted as Megatron-LM makes "
+                   "them, each as long as the device's launch.call_s"),
       key::number<H>("tensor_collective_s", &H::tensor_collective, 0, 10,
                      "host time of a tensor-parallel collective, beyond its launch"),
       key::number<H>("tensor_rank_s", &H::tensor_rank, 0, 10,

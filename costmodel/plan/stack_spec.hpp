@@ -151,6 +151,8 @@ struct StackHost {
   Seconds micro_batch;  // per micro-batch and (virtual) stage: batch broadcast, loss collection,
                         // Python between layers
   Seconds iteration;    // per iteration: loss scale, norms and counters read back
+  bool counts_calls = false;  // the calls of its layers with experts are those of
+                              // operators/host_calls, each as long as the device's host_call
   // Of a tensor-parallel collective, beyond its launch; and what each tensor rank adds to it in a
   // pipeline over several nodes.
   Seconds tensor_collective, tensor_rank;

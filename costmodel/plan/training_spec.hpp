@@ -7,6 +7,7 @@
 
 #include "costmodel/base/precision.hpp"
 #include "costmodel/plan/error_band.hpp"
+#include "costmodel/plan/expert_load.hpp"
 #include "costmodel/plan/fine_tuning.hpp"
 #include "costmodel/plan/optimizer.hpp"
 #include "costmodel/plan/packing.hpp"
@@ -26,10 +27,12 @@ struct TrainingSpec {
   bool narrow_attention = false;                 // attention's products in fp8
   Precision gather_precision = Precision::bf16;  // in which sharded weights are gathered and kept
   double capacity_factor = 0;       // rows of an expert relative to the mean, padded or dropped; 0:
-                                    // dropless, as many as are routed to it
+                                    // dropless, as many as are routed to it. With an expert_load
+                                    // they are dropped beyond it, and not padded to it
   double expert_buffer_factor = 0;  // static buffers of this many times the mean rows; 0: none
   bool paged_stash = false;         // ... from which kept rows are copied to a pool
   double expert_imbalance = 1;      // rows of the fullest rank relative to the mean
+  ExpertLoad expert_load;           // ... or by real routing
   bool fused_grouped_mlp = false;   // both products of the experts and what lies between are one
                                     // kernel each
   FineTuning fine_tuning;

@@ -23,6 +23,7 @@ Mechanisms of_training(const TrainingSpec& t) {
   const Overlap& o = t.overlap;
   return {{"fp8 attention", t.narrow_attention},
           {"an expert capacity", t.capacity_factor > 0},
+          {"unequal loads of experts", t.expert_load.given()},
           {"static expert buffers", t.expert_buffer_factor > 0},
           {"fused expert products", t.fused_grouped_mlp},
           {"CUDA graphs", o.cuda_graph || o.graph_attention || o.graph_mlp || o.graph_router},

@@ -184,6 +184,31 @@ void read_packing(MapReader& reader, Reading& r) {
   t.packing = packing_of(lengths, t.sequence, packed);
 }
 
+void read_routing(MapReader& reader, Reading& r) {
+  const Value* written = reader.optional("expert_load");
+  if (written == nullptr || (written->is_scalar() && written->text == "none")) return;
+  if (r.model.experts == 0) {
+    throw ConfigError(written->mark, "expert_load is of a model with experts",
+                      "leave it out, or choose a model of kind moe");
+  }
+  const Value* imbalance = reader.optional("expert_imbalance");
+  if (imbalance != nullptr && imbalance->text != "none") {
+    throw ConfigError(imbalance->mark, "expert_imbalance with expert_load: both are loads of ranks",
+                      "leave one of them out");
+  }
+  r.training.expert_load = read_expert_load(*written, r.model.experts, r.training.capacity_factor);
+}
+
+// Reads the capacity before it.
+Key<Reading> routing_row() {
+  return key::special<Reading>(
+      "expert_load", [] { return std::string(expert_load_help) + ", none"; },
+      "rows that the router gives each expert, relative to each other (a symmetric Dirichlet "
+      "distribution, Zipf's law with exponent s, or a file with a line a layer), of which "
+      "capacity_factor cuts the excess; absent: as expert_imbalance",
+      read_routing);
+}
+
 Keys<Reading> packing_rows() {
   using R = Reading;
   return key::rows<R>(
@@ -222,7 +247,7 @@ const Keys<Reading>& training_rows() {
                           "the framework and its version; absent: megatron-core-2026",
                           read_named_stack)),
       key::of_part<R>(&R::training, further_rows()), packing_rows(),
-      key::rows<R>(fine_tuning_row()));
+      key::rows<R>(routing_row(), fine_tuning_row()));
   return keys;
 }
 

@@ -24,7 +24,8 @@ Json figures_json(const ErrorFigures& f) {
           {"p90_ape_pct", f.p90_ape},
           {"max_ape_pct", f.max_ape},
           {"bias_pct", f.bias},
-          {"interval_coverage_pct", f.coverage}};
+          {"interval_coverage_pct", f.coverage},
+          {"interval_score_pct", f.interval_score}};
 }
 
 Json figures_json(const FiguresByName& figures) {
@@ -37,6 +38,7 @@ Json figures_json(const FiguresByName& figures) {
 Json memory_json(const ErrorFigures& f) {
   Json json = figures_json(f);
   json.erase("interval_coverage_pct");
+  json.erase("interval_score_pct");
   return json;
 }
 
@@ -78,7 +80,8 @@ Json rank_json(const RankAgreement& rank) {
                       {"workload", g.workload},
                       {"plans", g.plans},
                       {"spearman", g.spearman},
-                      {"pairs_right_pct", 100 * g.pairs_right / g.pairs}});
+                      {"pairs_right_pct", 100 * g.pairs_right / g.pairs},
+                      {"ratio_error_pct", 100 * g.ratio_error}});
   }
   for (const auto& bin : rank.calibration) {
     calibration.push_back({{"from", bin.from},
@@ -92,6 +95,7 @@ Json rank_json(const RankAgreement& rank) {
           {"spearman", any ? Json(rank.mean_spearman) : Json()},
           {"pairs", rank.pairs},
           {"pairs_right_pct", any ? Json(rank.pairs_right_pct) : Json()},
+          {"ratio_error_pct", any ? Json(rank.ratio_error_pct) : Json()},
           {"calibration", calibration},
           {"by_group", groups},
           {"first_choice", choices_json(rank.choices)}};

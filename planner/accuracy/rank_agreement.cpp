@@ -59,6 +59,7 @@ struct Pair {
   double right() const {
     return predicted == 0 || measured == 0 ? 0.5 : (predicted > 0) == (measured > 0) ? 1 : 0;
   }
+  double error() const { return std::abs(measured - predicted); }
 };
 
 std::vector<Pair> pairs_of(const Workload& group) {
@@ -96,7 +97,10 @@ RankGroup ranked(const Workload& group, const std::vector<Pair>& pairs) {
   }
   RankGroup g{group.source, group.label, static_cast<int>(predicted.size()),
               spearman(predicted, measured), static_cast<int>(pairs.size())};
-  for (const Pair& pair : pairs) g.pairs_right += pair.right();
+  for (const Pair& pair : pairs) {
+    g.pairs_right += pair.right();
+    g.ratio_error += pair.error() / static_cast<double>(pairs.size());
+  }
   return g;
 }
 
@@ -196,11 +200,13 @@ RankAgreement rank_agreement(const std::vector<ValidationRow>& rows) {
     plans += g.plans;
     result.mean_spearman += g.plans * g.spearman;
     result.pairs += g.pairs;
+    result.ratio_error_pct += 100 * g.plans * g.ratio_error;
     right += g.pairs_right;
   }
   result.calibration = calibration.bins();
   if (plans == 0) return result;
   result.mean_spearman /= plans;
+  result.ratio_error_pct /= plans;
   result.pairs_right_pct = 100 * right / result.pairs;
   return result;
 }
@@ -210,7 +216,7 @@ std::optional<double> pair_spread_of(const std::vector<ValidationRow>& rows) {
   double total = 0;
   for (const Workload& group : workloads_of(rows)) {
     for (const Pair& pair : pairs_of(group)) {
-      sizes.emplace_back(std::abs(pair.measured - pair.predicted), pair.weight);
+      sizes.emplace_back(pair.error(), pair.weight);
       total += pair.weight;
     }
   }

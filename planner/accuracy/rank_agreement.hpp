@@ -25,6 +25,8 @@ struct RankGroup {
   double spearman = 0;
   int pairs = 0;
   double pairs_right = 0;  // a pair predicted equal counts one half
+  double ratio_error = 0;  // of the ratio of two plans' times: mean over pairs of |ln(predicted) -
+                           // ln(measured)|; an error that all plans share is none
 };
 
 // Pairs grouped by the predicted probability (at least one half) of their predicted order.
@@ -56,6 +58,7 @@ struct RankAgreement {
   double mean_spearman = 0;  // mean over groups, weighted by their plans
   int pairs = 0;
   double pairs_right_pct = 0;
+  double ratio_error_pct = 0;  // 100 times the mean over groups, weighted by their plans
   // Includes pairs from groups of 2 plans.
   std::vector<ProbabilityBin> calibration;  // without empty bins
 };

@@ -139,7 +139,7 @@ Table fits_table(const ValidationSummary& s) {
 Table rank_table(const RankAgreement& rank) {
   struct Sum {
     int groups = 0, plans = 0, pairs = 0;
-    double spearman = 0, right = 0;
+    double spearman = 0, right = 0, ratio = 0;
   };
   std::map<std::string, Sum> by_source;
   for (const auto& g : rank.groups) {
@@ -149,12 +149,20 @@ Table rank_table(const RankAgreement& rank) {
     sum.pairs += g.pairs;
     sum.spearman += g.plans * g.spearman;
     sum.right += g.pairs_right;
+    sum.ratio += 100 * g.plans * g.ratio_error;
   }
-  Table t{{{"source", false}, {"groups"}, {"plans"}, {"Spearman"}, {"pairs"}, {"right %"}}, {}};
+  Table t{{{"source", false},
+           {"groups"},
+           {"plans"},
+           {"Spearman"},
+           {"pairs"},
+           {"right %"},
+           {"ratio error %"}},
+          {}};
   const auto add = [&t](const std::string& name, const Sum& s) {
     t.rows.push_back({name, fmt::format("{}", s.groups), fmt::format("{}", s.plans),
                       fmt::format("{:.2f}", s.spearman / s.plans), fmt::format("{}", s.pairs),
-                      whole(100 * s.right / s.pairs)});
+                      whole(100 * s.right / s.pairs), one_decimal(s.ratio / s.plans)});
   };
   Sum all;
   for (const auto& [source, sum] : by_source) {
@@ -164,16 +172,24 @@ Table rank_table(const RankAgreement& rank) {
     all.pairs += sum.pairs;
     all.spearman += sum.spearman;
     all.right += sum.right;
+    all.ratio += sum.ratio;
   }
   if (all.groups > 0) add("all groups", all);
   return t;
 }
 
 Table group_table(const RankAgreement& rank) {
-  Table t{{{"source", false}, {"workload", false}, {"plans"}, {"Spearman"}, {"right %"}}, {}};
+  Table t{{{"source", false},
+           {"workload", false},
+           {"plans"},
+           {"Spearman"},
+           {"right %"},
+           {"ratio error %"}},
+          {}};
   for (const auto& g : rank.groups) {
     t.rows.push_back({g.source, g.workload, fmt::format("{}", g.plans),
-                      fmt::format("{:+.2f}", g.spearman), whole(100 * g.pairs_right / g.pairs)});
+                      fmt::format("{:+.2f}", g.spearman), whole(100 * g.pairs_right / g.pairs),
+                      one_decimal(100 * g.ratio_error)});
   }
   return t;
 }
@@ -324,12 +340,18 @@ std::vector<std::string> summary_lines(const Scorecard& card) {
     lines.back() += fmt::format("; unseen: {:.1f} % of dense models, {:.1f} % of experts.",
                                 card.unseen->of(false).covered, card.unseen->of(true).covered);
   }
+  lines.push_back(
+      fmt::format("  Interval score {:.1f} % (width, and 20 times by how much a run is outside; "
+                  "mean over runs).",
+                  s.all.interval_score));
   if (!card.rank.groups.empty()) {
     lines.push_back(fmt::format(
         "Order of plans: {} workloads with 3 plans or more, Spearman {:.2f}, {:.0f} % of {} pairs "
         "right.",
         card.rank.groups.size(), card.rank.mean_spearman, card.rank.pairs_right_pct,
         card.rank.pairs));
+    lines.push_back(fmt::format("  The ratio of two of their times is off by {:.1f} %.",
+                                card.rank.ratio_error_pct));
   }
   if (const ChoiceFigures f = figures_of(card.rank.choices); f.workloads > 0) {
     lines.push_back(

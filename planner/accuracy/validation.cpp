@@ -106,10 +106,18 @@ double percentile(std::vector<double> sorted, double fraction) {
 
 }  // namespace
 
+double ValidationRow::interval_score() const {
+  if (!interval) return 0;
+  constexpr double missed = 2 / 0.1;  // 2 / alpha, of an interval that alpha of the runs miss
+  const double low = std::log(interval->low.value), high = std::log(interval->high.value),
+               x = std::log(measured);
+  return 100 * (high - low + missed * (std::max(0.0, low - x) + std::max(0.0, x - high)));
+}
+
 ErrorFigures figures_of(const std::vector<ValidationRow>& rows, const std::string& quantity) {
   ErrorFigures f;
   std::vector<double> apes;
-  int inside = 0;
+  int inside = 0, intervals = 0;
   for (const auto& row : rows) {
     if (row.quantity != quantity || !row.counts()) continue;
     apes.push_back(std::abs(row.error_pct()));
@@ -117,7 +125,10 @@ ErrorFigures figures_of(const std::vector<ValidationRow>& rows, const std::strin
     f.bias += row.error_pct();
     f.max_ape = std::max(f.max_ape, apes.back());
     inside += row.inside() ? 1 : 0;
+    intervals += row.interval ? 1 : 0;
+    f.interval_score += row.interval_score();
   }
+  if (intervals > 0) f.interval_score /= intervals;
   f.rows = static_cast<int>(apes.size());
   if (f.rows == 0) return f;
   f.mape /= f.rows;

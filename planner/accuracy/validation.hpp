@@ -40,6 +40,10 @@ struct ValidationRow {
   bool inside() const {
     return interval && measured >= interval->low.value && measured <= interval->high.value;
   }
+  // Of a 90 % interval [l, u] of ln(x), 100 times (u - l) + 20 (l - x)+ + 20 (x - u)+ (Gneiting and
+  // Raftery 2007, "Strictly proper scoring rules", equation 43): width in per cent, and what it
+  // misses. Least for the true quantiles. 0 without an interval.
+  double interval_score() const;
 };
 
 // Figures over the rows of one quantity that have a prediction; errors in per cent of the measured
@@ -47,6 +51,8 @@ struct ValidationRow {
 struct ErrorFigures {
   int rows = 0;
   double mape = 0, median_ape = 0, p90_ape = 0, max_ape = 0, bias = 0, coverage = 0;
+  // Of the rows with an interval, mean of ValidationRow::interval_score.
+  double interval_score = 0;
 };
 
 ErrorFigures figures_of(const std::vector<ValidationRow>& rows, const std::string& quantity);

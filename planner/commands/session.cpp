@@ -70,11 +70,25 @@ ClusterSpec cluster_named(const Session& session, const std::string& name, std::
   return devices > 0 ? resized(cluster, devices) : cluster;
 }
 
+namespace {
+
+// A file of loads under a name that holds wherever the scenario is written to.
+void name_histogram(Value& scenario) {
+  Value* training = scenario.find("training");
+  Value* load = training != nullptr ? training->find("expert_load") : nullptr;
+  Value* file = load != nullptr ? load->find("histogram") : nullptr;
+  if (file != nullptr)
+    file->text = std::filesystem::absolute(file_from(file->mark, file->text)).string();
+}
+
+}  // namespace
+
 std::string scenario_yaml(const Session& session, const ParallelPlan& plan) {
   Value root = loaded(session.path, file_of(session));
   for (const auto& assignment : session.options.assignments)
     assign_path(root, assignment, mark_of_argument("--set", assignment));
   root.set("plan", to_value(plan));
+  name_histogram(root);
   root.erase("assumed");
   return to_yaml(root);
 }

@@ -201,6 +201,7 @@ Variants host_bound(const Suspect& s) {
     Variant& v = list.emplace_back(
         Variant{fmt::format("the host takes {:g} times as long to launch a kernel", times), s.job});
     v.job.cluster.device.kernel_launch *= times;
+    v.job.cluster.device.host_call *= times;
     v.job.training.stack.host.kernel_launch *= times;
     v.job.training.stack.host.micro_batch *= times;
   }

@@ -324,12 +324,21 @@ void add_experts(Inputs& inputs) {
   using S = StackSpec;
   if (inputs.scenario().model.experts == 0) return;
   constexpr auto time = Dimension::time, count = Dimension::count;
-  inputs.add({.key = "training.expert_imbalance",
-              .name = "load of the fullest rank of experts",
-              .spread = of_imbalance,
-              .least = 1},
-             inputs.scenario().training.expert_imbalance,
-             [](Scenario& s, double value) { s.training.expert_imbalance = value; });
+  if (!inputs.scenario().training.expert_load.given())
+    inputs.add({.key = "training.expert_imbalance",
+                .name = "load of the fullest rank of experts",
+                .spread = of_imbalance,
+                .least = 1},
+               inputs.scenario().training.expert_imbalance,
+               [](Scenario& s, double value) { s.training.expert_imbalance = value; });
+  for (std::size_t g = 0; g < groups_of(inputs.scenario().cluster).size(); ++g) {
+    if (!inputs.scenario().training.stack.host.counts_calls) break;
+    OfDevice(inputs, g).add({.key = "launch.call_s",
+                             .name = "host time of a call",
+                             .unit = time,
+                             .spread = of_host_times},
+                            &DeviceSpec::host_call);
+  }
   add_stack(inputs, "experts.start_s", "start of an expert's product", time, of_times,
             [](S& s) -> double& { return s.experts.start.value; });
   add_stack(inputs, "experts.narrow_start_s", "start of an expert's narrow product", time, of_times,

@@ -101,7 +101,7 @@ void write_expert_training(const ModelSpec& m, const TrainingSpec& t, Writer& ou
   if (m.experts == 0) return;
   if (t.capacity_factor > 0) {
     out.put(megatron_flag("training.capacity_factor"), t.capacity_factor);
-    out.flag("--moe-pad-expert-input-to-capacity");
+    out.flag_if(!t.expert_load.given(), "--moe-pad-expert-input-to-capacity");
   }
   if (t.expert_buffer_factor > 0)
     out.put(megatron_flag("training.expert_buffer_factor"), t.expert_buffer_factor);
@@ -123,7 +123,7 @@ void write_router(const ModelSpec& m, Writer& out) {
   out.put("--moe-aux-loss-coeff", m.router_bias ? "1e-4" : "1e-2");
 }
 
-void write_experts(const ParallelPlan& p, const ModelSpec& m, Writer& out) {
+void write_experts(const ParallelPlan& p, const ModelSpec& m, const TrainingSpec& t, Writer& out) {
   if (m.experts == 0) return;
   out.put(megatron_flag("plan.ep"), p.ep);
   out.put(megatron_flag("plan.etp"), p.etp);
@@ -139,9 +139,10 @@ void write_experts(const ParallelPlan& p, const ModelSpec& m, Writer& out) {
   }
   write_dispatcher(p.experts, out);
   write_router(m, out);
-  out.note(
-      "the plan takes the router to send every expert as many tokens "
-      "(--moe-router-force-load-balancing makes it so in a benchmark)");
+  out.note(t.expert_load.given()
+               ? "expert_load is not exported: it is what the router does"
+               : "the plan takes the router to send every expert as many tokens "
+                 "(--moe-router-force-load-balancing makes it so in a benchmark)");
 }
 
 void write_sizes(const ModelSpec& m, const TrainingSpec& t, Writer& out) {
@@ -394,7 +395,7 @@ MegatronExport export_megatron(const Scenario& scenario, const ParallelPlan& pla
   Writer out(exported);
   write_parallel(plan, scenario, out);
   write_sizes(scenario.model, scenario.training, out);
-  write_experts(plan, scenario.model, out);
+  write_experts(plan, scenario.model, scenario.training, out);
   write_expert_training(scenario.model, scenario.training, out);
   write_architecture(scenario.model, out);
   write_precision(scenario.training, out);

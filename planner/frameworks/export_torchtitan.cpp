@@ -255,8 +255,9 @@ std::vector<std::string> notes_of(const Scenario& s, const ParallelPlan& p,
           "activation_offload is not exported: no setting asks for it");
   note_if(t.packing.any(), std::string(samples_note));
   note_if(t.narrow_attention, "narrow_attention is not exported: attention is in bf16");
-  note_if(s.model.experts > 0 && t.expert_imbalance > 1,
-          "expert_imbalance is not exported: it is what the router does");
+  note_if(s.model.experts > 0 && (t.expert_imbalance > 1 || t.expert_load.given()),
+          fmt::format("{} is not exported: it is what the router does",
+                      t.expert_load.given() ? "expert_load" : "expert_imbalance"));
   const auto* flavor = flavor_of(s.model);
   note_if(flavor->name == "llama3" && s.model.rope_scaling_factor == 0,
           "torchtitan's Llama 3 stretches rotary positions as Llama 3.1 does, the scenario's model "

@@ -53,6 +53,21 @@ class Rows {
 
 std::string number(double v) { return fmt::format("{:.6g}", v); }
 
+// What training.expert_load comes to.
+void routing_rows(const ParallelPlan& p, const TrainingSpec& t, Rows& rows) {
+  if (!t.expert_load.given()) return;
+  rows.add("r_max", number(fullest_load(p, t)),
+           fmt::format("routed rows of the fullest of {} ranks over their mean, on average over "
+                       "layers ({}): a layer's products, exchange and kept rows are this rank's",
+                       p.ep, t.expert_load.form));
+  if (t.capacity_factor > 0) {
+    rows.add("dropped", number(t.expert_load.dropped),
+             fmt::format("part of all routed rows beyond {:g} times the mean of an expert "
+                         "(capacity_factor)",
+                         t.capacity_factor));
+  }
+}
+
 // The sizes that every rank has.
 void even_rows(const std::string& devices, const ParallelPlan& p, const Scenario& s, Rows& rows) {
   rows.add("N", devices,
@@ -62,6 +77,7 @@ void even_rows(const std::string& devices, const ParallelPlan& p, const Scenario
     rows.add("E/e", fmt::format("{}", s.model.experts / p.ep),
              fmt::format("experts on a rank: {} / {}; {} ranks hold the same", s.model.experts,
                          p.ep, p.expert_replicas()));
+    routing_rows(p, s.training, rows);
   }
   if (p.cp > 1) {
     rows.add("s/c", fmt::format("{}", s.training.sequence / p.cp),

@@ -49,6 +49,8 @@ TEST_CASE("plans are ranked within a workload, repeated runs once") {
   CHECK(rank.mean_spearman == doctest::Approx(0.5));
   CHECK(rank.pairs == 3);
   CHECK(rank.pairs_right_pct == doctest::Approx(200.0 / 3));
+  // x to y: 2 for 2; x to z: 3 for 1.5; y to z: 1.5 for 0.75.
+  CHECK(rank.ratio_error_pct == doctest::Approx(100 * 2 * std::log(2) / 3));
   int pairs = 0;
   double right = 0;
   for (const auto& bin : rank.calibration) {

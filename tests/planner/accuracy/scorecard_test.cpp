@@ -115,6 +115,8 @@ TEST_CASE("the summary in JSON has every grouping") {
   CHECK(json["rank"]["groups"] == json["rank"]["by_group"].size());
   CHECK(json["rank"]["spearman"].is_number());
   CHECK(json["rank"]["pairs_right_pct"].is_number());
+  CHECK(json["rank"]["ratio_error_pct"].is_number());
+  CHECK(json["interval_score_pct"].is_number());
   const auto& first = json["rank"]["first_choice"];
   CHECK(first["by_workload"].size() == first["workloads"]);
   std::size_t right = 0;

@@ -2,6 +2,7 @@
 
 #include <doctest/doctest.h>
 
+#include <cmath>
 #include <map>
 #include <set>
 #include <string>
@@ -39,6 +40,9 @@ TEST_CASE("figures are those of the errors") {
   CHECK(all.median_ape == doctest::Approx(10));
   CHECK(all.p90_ape == doctest::Approx(50));
   CHECK(all.coverage == doctest::Approx(75));  // 2 s lies below 0.8 x 3 s
+  // All as wide as 0.8 to 1.25; one is outside by 2.4 / 2.
+  CHECK(all.interval_score ==
+        doctest::Approx(100 * (std::log(1.25 / 0.8) + 20 * std::log(1.2) / 4)));
   const ValidationSummary summary = summary_of(rows);
   CHECK(summary.macro_mape == doctest::Approx((15 + 25) / 2.0));
   CHECK(summary.by_source.at("b").mape == doctest::Approx(25));

@@ -87,9 +87,10 @@ TEST_CASE("no layout is below the bound of the best cut, which is nearly as good
         CAPTURE(pp);
         CAPTURE(zero);
         CAPTURE(share);
-        // With an encoder transfers differ by boundary, and none is counted.
-        uneven +=
-            check_cut(plan, peak * share, yaml == two_stacks ? 0.08 : 0.03, evaluator) ? 0 : 1;
+        // With an encoder transfers differ by boundary, and none is counted. Layers whose pace the
+        // host sets gain nothing from idling, which the bound grants to all.
+        const double tight = yaml == two_stacks ? 0.08 : yaml == mixed ? 0.04 : 0.03;
+        uneven += check_cut(plan, peak * share, tight, evaluator) ? 0 : 1;
         binding += best_of(plan, peak * share, evaluator).bound > roomy * (1 + 1e-9) ? 1 : 0;
         ++checked;
       }

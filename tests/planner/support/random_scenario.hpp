@@ -211,7 +211,10 @@ inline std::string training_text(Draw& draw, const std::string& cluster, bool tw
                                    "{base: megatron-core-2026, activation_offload: true}"}));
   if (draw.once_in(4)) training.add("loss", draw.word({"unfused", "native", "te", "flash"}));
   if (draw.once_in(4)) training.add("optimizer", "sgd");
-  if (experts && draw.once_in(4)) training.add("expert_imbalance", "1.3");
+  if (experts && draw.once_in(4)) {
+    const std::string load = draw.word({"1.3", "{dirichlet: 1}", "{skew: 0.5}"});
+    training.add(load == "1.3" ? "expert_imbalance" : "expert_load", load);
+  }
   if (experts && draw.once_in(4)) training.add("capacity_factor", draw.word({"0.5", "2"}));
   if (draw.once_in(3)) {
     Map overlap;
