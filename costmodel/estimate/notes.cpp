@@ -39,6 +39,7 @@ std::vector<std::string> notes_of(const Workload& on, const Offload& offload) {
                     own.time_factor, own.runs, own.runs == 1 ? "" : "s"));
   }
   notes.push_back(on.training.error_band.basis);
+  notes.push_back(on.training.peak_errors.basis);
   return notes;
 }
 
