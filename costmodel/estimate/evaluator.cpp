@@ -258,6 +258,16 @@ PipelineTimeline Evaluator::timeline_alone(const ParallelPlan& plan) {
   return alone;
 }
 
+PeakPlace Evaluator::peak_place(const Estimate& estimate) {
+  const ParallelPlan& plan = estimate.plan;
+  PeakPlace place;
+  place.stage = static_cast<int>(estimate.fullest);
+  if (!plan.replica_groups.empty() || by_stage(plan, on_.cluster)) return place;
+  const PlanCost& c = cost(plan);
+  const ParallelPlan real = as_run(plan);
+  return costmodel::peak_place(plan_inputs(on_, real, cache_.stages(real, on_.model), cache_), c);
+}
+
 namespace {
 
 void set_memory(const PlanCost& c, const ClusterSpec& cluster, const StackMemory& memory,

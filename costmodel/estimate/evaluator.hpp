@@ -16,6 +16,7 @@
 #include "costmodel/estimate/iteration_end.hpp"
 #include "costmodel/estimate/layer_mix.hpp"
 #include "costmodel/estimate/model_flops.hpp"
+#include "costmodel/estimate/peak_place.hpp"
 #include "costmodel/estimate/plan_cost.hpp"
 #include "costmodel/estimate/price_cache.hpp"
 #include "costmodel/estimate/pricing.hpp"
@@ -80,6 +81,9 @@ class Evaluator {
   // What those two are made of. Same plans as cost().
   PipelineEstimate estimate_alone(const ParallelPlan& pipeline);
   PipelineTimeline timeline_alone(const ParallelPlan& pipeline);
+  // What holds the peak of an estimate of this evaluator. The stage alone where stages have sizes
+  // of their own.
+  PeakPlace peak_place(const Estimate& estimate);
 
   const Workload& workload() const { return on_; }
   const ModelSpec& model() const { return on_.model; }

@@ -51,27 +51,6 @@ Bytes pending_by(const PlanInputs& in, std::size_t k) {
   return kept;
 }
 
-// The largest working set of the layers of virtual stage k, above everything that is held when its
-// last layer begins its backward: the layer's own, less what the layers after it had kept.
-Bytes working_by(const PlanInputs& in, std::size_t k) {
-  const LayerPrices& f = in.layers;
-  const LayerMix& mix = in.mixes()[k];
-  Bytes most, behind;
-  const auto add = [&](const LayerCost& layer, int count) {
-    if (count == 0) return;
-    const Footprint& own = layer.footprint;
-    most = max(most, max(own.forward_transient, own.backward_transient) - behind);
-    behind += own.kept * count;
-  };
-  if (k == in.last_stage()) add(*f.head, 1);
-  for (std::size_t i = f.count; i-- > 0;)
-    add(*f.kinds[i].whole, f.kinds[i].number(mix) - f.kinds[i].repeated(mix));
-  for (std::size_t i = f.count; i-- > 0;) add(*f.kinds[i].again, f.kinds[i].repeated(mix));
-  if (mix.decoder_starts) add(*f.decoder_embedding, 1);
-  if (k == 0) add(*f.embedding, 1);
-  return most;
-}
-
 // By row.
 std::vector<StageBytes> stage_bytes(const PlanInputs& in) {
   const bool split = splits_backward(in.plan.schedule);
@@ -82,7 +61,7 @@ std::vector<StageBytes> stage_bytes(const PlanInputs& in) {
                       ? all[row.layers]
                       : StageBytes{.kept = kept_by(in, row.stage),
                                    .pending = split ? pending_by(in, row.stage) : Bytes(0),
-                                   .working = working_by(in, row.stage)});
+                                   .working = largest_working(in, row.stage).bytes});
   }
   return all;
 }
@@ -319,6 +298,31 @@ Bytes buffers_of(const PlanInputs& in, std::size_t rank, Bytes transfer) {
 }
 
 }  // namespace
+
+LargestWorking largest_working(const PlanInputs& in, std::size_t k) {
+  const LayerPrices& f = in.layers;
+  const LayerMix& mix = in.mixes()[k];
+  LargestWorking most;
+  Bytes behind;
+  const auto add = [&](LayerKind kind, const LayerCost& layer, bool again, int count) {
+    if (count == 0) return;
+    const Footprint& own = layer.footprint;
+    const bool backward = own.backward_transient >= own.forward_transient;
+    const Bytes above = max(own.forward_transient, own.backward_transient) - behind;
+    if (above > most.bytes) most = {kind, again, backward, above};
+    behind += own.kept * count;
+  };
+  if (k == in.last_stage()) add(LayerKind::head, *f.head, false, 1);
+  for (std::size_t i = f.count; i-- > 0;) {
+    const LayerPrices::Kind& kind = f.kinds[i];
+    add(kind.group->kind, *kind.whole, false, kind.number(mix) - kind.repeated(mix));
+  }
+  for (std::size_t i = f.count; i-- > 0;)
+    add(f.kinds[i].group->kind, *f.kinds[i].again, true, f.kinds[i].repeated(mix));
+  if (mix.decoder_starts) add(LayerKind::decoder_embedding, *f.decoder_embedding, false, 1);
+  if (k == 0) add(LayerKind::embedding, *f.embedding, false, 1);
+  return most;
+}
 
 std::vector<RankRow> rank_rows(const PlanInputs& in, std::span<const RankParameters> weights,
                                std::span<const AfterPipeline> after, Bytes transfer,

@@ -69,6 +69,7 @@ std::vector<std::string> notes_of(const Workload& on, const ParallelPlan& plan,
                     own.time_factor, own.runs, own.runs == 1 ? "" : "s"));
   }
   notes.push_back(on.training.error_band.basis);
+  notes.push_back(on.training.peak_errors.basis);
   return notes;
 }
 

@@ -25,9 +25,14 @@ bool is_discarded(const Node& node, Recomputed what) {
 struct Meter {
   Bytes now;
   Bytes peak;
+  int node = -1;  // that runs
+  int at = -1;    // that ran when the peak was reached
   void take(Bytes b) {
     now += b;
-    peak = max(peak, now);
+    if (now > peak) {
+      peak = now;
+      at = node;
+    }
   }
   void drop(Bytes b) { now -= b; }
 };
@@ -62,6 +67,7 @@ void walk_forward(const OpList& list, const std::vector<bool>& kept, Chosen chos
   for (std::size_t i = 0; i < list.nodes.size(); ++i) {
     const Node& node = list.nodes[i];
     if (!chosen(node)) continue;
+    meter.node = static_cast<int>(i);
     const auto out = static_cast<std::size_t>(node.output);
     if (!in_place(node)) meter.take(list.tensors[out].bytes());
     for (const TensorId id :
@@ -106,6 +112,7 @@ void walk_backward(const OpList& list, std::vector<bool> held, Meter& meter) {
   for (std::size_t i = list.nodes.size(); i-- > 0;) {
     const Node& node = list.nodes[i];
     if (!computed[static_cast<std::size_t>(node.output)]) continue;
+    meter.node = static_cast<int>(i);
     const auto* loss = std::get_if<CrossEntropy>(&node.op);
     if (loss != nullptr && loss->kernel == LossKernel::te) {  // the gradient is what was kept
       held[static_cast<std::size_t>(node.saved.front())] = false;
@@ -377,6 +384,7 @@ Footprint footprint(const OpList& list, Recomputed what) {
   if (list.input >= 0) forward.take(list.tensors[static_cast<std::size_t>(list.input)].bytes());
   walk_forward(list, kept, all, forward);
   result.forward_transient = max(Bytes(0), forward.peak - result.kept);
+  result.forward_at = forward.at;
 
   // The output's gradient arrives; recomputation restores what its region saves; backward then
   // consumes everything.
@@ -395,7 +403,10 @@ Footprint footprint(const OpList& list, Recomputed what) {
     }
     backward.peak = max(backward.peak, backward.now);
   }
+  const Bytes recomputed = backward.peak;
   walk_backward(list, held, backward);
+  result.backward_at = backward.at;
+  result.in_recomputation = what != Recomputed::nothing && backward.peak == recomputed;
   result.backward_transient = backward.peak - result.kept;
   return result;
 }

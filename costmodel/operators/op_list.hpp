@@ -124,6 +124,9 @@ struct Footprint {
                              // point and at the end
   Bytes backward_transient;  // highest additional use during backward, above `kept`: recomputed
                              // tensors, gradients, gathered inputs
+  // The operator at which each of the two is reached, by its place in the list; -1: before any.
+  int forward_at = -1, backward_at = -1;
+  bool in_recomputation = false;  // that of backward while its forward is computed again
 };
 
 // Computes the footprint from tensor lifetimes: a forward tensor is freed after its last reader

@@ -11,6 +11,7 @@
 #include "costmodel/plan/fine_tuning.hpp"
 #include "costmodel/plan/optimizer.hpp"
 #include "costmodel/plan/packing.hpp"
+#include "costmodel/plan/peak_errors.hpp"
 #include "costmodel/plan/stack_spec.hpp"
 
 namespace costmodel {
@@ -42,6 +43,7 @@ struct TrainingSpec {
   Overlap overlap;
   std::vector<std::string> assumed;  // keys that the scenario omits
   ErrorBand error_band;              // for this stack and device, from published runs
+  PeakErrors peak_errors;            // for this stack, from published peaks
   std::int64_t tokens() const { return sequence + decoder_sequence; }  // per sequence, both stacks
 };
 

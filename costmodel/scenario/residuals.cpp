@@ -7,10 +7,10 @@
 #include <cctype>
 #include <cmath>
 #include <filesystem>
-#include <numbers>
 
 #include "costmodel/base/error.hpp"
 #include "costmodel/base/escape.hpp"
+#include "costmodel/base/student_t.hpp"
 #include "costmodel/base/unit_text.hpp"
 #include "costmodel/config/map_reader.hpp"
 #include "costmodel/config/search_path.hpp"
@@ -187,6 +187,28 @@ std::string sites_yaml(const SiteSpread& s) {
       s.sources, s.time, s.noise, s.noise_spread, s.low, s.high);
 }
 
+PeakResiduals::Spread read_spread(MapReader& reader) {
+  PeakResiduals::Spread spread;
+  spread.count = read_count(reader);
+  spread.middle = figure(reader, "middle", -10, 10);
+  spread.scale = figure(reader, "scale", 1e-6, 10);
+  return spread;
+}
+
+PeakResiduals read_peaks(const Value& value) {
+  MapReader reader(value, "peaks");
+  PeakResiduals peaks;
+  peaks.all = read_spread(reader);
+  peaks.unmeasured = figure(reader, "unmeasured", 1, 100);
+  for (const auto& entry : reader.required("stacks").entries) {
+    MapReader one(entry.value, "stack " + quote(entry.key));
+    peaks.stacks[entry.key] = read_spread(one);
+    one.finish();
+  }
+  reader.finish();
+  return peaks;
+}
+
 void read_traits(MapReader& reader, KindResiduals& kind) {
   for (std::size_t g = 0; g < trait_group_names.size(); ++g) {
     for (const auto& entry : reader.required(trait_group_names[g]).entries) {
@@ -247,6 +269,20 @@ std::string unseen_yaml(const UnseenErrors& unseen) {
   return text;
 }
 
+std::string peaks_yaml(const PeakResiduals& peaks) {
+  const auto& all = peaks.all;
+  std::string text = fmt::format(
+      "peaks:\n  runs: {}\n  sources: {}\n  middle: {:.4f}\n  scale: {:.4f}\n  unmeasured: "
+      "{:.2f}\n",
+      all.count.runs, all.count.sources, all.middle, all.scale, peaks.unmeasured);
+  text += peaks.stacks.empty() ? "  stacks: {}\n" : "  stacks:\n";
+  for (const auto& [name, own] : peaks.stacks) {
+    text += fmt::format("    {} {{runs: {}, sources: {}, middle: {:.4f}, scale: {:.4f}}}\n",
+                        key_yaml(name), own.count.runs, own.count.sources, own.middle, own.scale);
+  }
+  return text;
+}
+
 std::string kind_yaml(const KindResiduals& kind) {
   std::string text = fmt::format(
       "  runs: {}\n  sources: {}\n  low: {:.4f}\n  high: {:.4f}\n  covered: {:.1f}\n  "
@@ -286,6 +322,7 @@ ResidualTable read_residuals(const Value& root) {
   widening.finish();
   table.pair_spread = figure(reader, "pair_spread", 1e-6, 10);
   if (const Value* sites = reader.optional("sites")) table.sites = read_sites(*sites);
+  if (const Value* peaks = reader.optional("peaks")) table.peaks = read_peaks(*peaks);
   table.unseen = read_unseen(reader.required("unseen"));
   reader.finish();
   return table;
@@ -294,7 +331,8 @@ ResidualTable read_residuals(const Value& root) {
 std::string to_yaml(const ResidualTable& table) {
   std::string text =
       "# What published runs say about the errors of predicted iteration times. Written by\n"
-      "# shardplan validate configs/evidence --write-residuals configs/residuals.yaml\n"
+      "# shardplan validate configs/evidence --peaks configs/evidence/extra/pytorch-h100.yaml\n"
+      "# --write-residuals configs/residuals.yaml\n"
       "# unseen: mean errors in per cent, by the constants of configs/ and by constants fitted "
       "without\n# a run's source, model family, device, stack. low, high: 5th and 95th percentile "
       "of\n# log(measured / predicted) for a source not seen; covered: per cent of runs inside, by "
@@ -307,12 +345,19 @@ std::string to_yaml(const ResidualTable& table) {
         "they are off by in common and each by itself; low, high: factors on the sides of the\n# "
         "interval that these give a site of which two runs are known.";
   }
+  if (table.peaks) {
+    text +=
+        " peaks: of memory, median and scale of a\n# Student t distribution of 3 degrees of "
+        "freedom of log(measured / predicted); unmeasured:\n# factor on the scale for a stack "
+        "without a published peak.";
+  }
   text += "\n";
   text += unseen_yaml(table.unseen) + "widening:\n";
   for (const auto& [name, field] : widening_names)
     text += fmt::format("  {}: {:.4f}\n", name, table.widening.*field);
   text += fmt::format("pair_spread: {:.4f}\n", table.pair_spread);
   if (table.sites) text += sites_yaml(*table.sites);
+  if (table.peaks) text += peaks_yaml(*table.peaks);
   for (std::size_t k = 0; k < kind_names.size(); ++k)
     text += fmt::format("{}:\n{}", kind_names[k], kind_yaml(table.kinds[k]));
   return text;
@@ -375,12 +420,34 @@ ErrorBand find_band(const ConfigPath& path, const RunTraits& traits) {
   return unknown;
 }
 
-// Student's t distribution of 3 degrees of freedom: heavier tails than the normal, as the pairs of
-// published runs have.
+PeakErrors peak_errors_of(const PeakResiduals& peaks, const std::string& stack) {
+  const std::string name = stack.empty() ? "this stack" : shortened(stack);
+  const std::string basis = fmt::format("chance that it fits: by {} measured peaks",
+                                        format_integer(peaks.all.count.runs));
+  const auto own = peaks.stacks.find(stack);
+  if (own != peaks.stacks.end()) {
+    const PeakResiduals::Spread& spread = own->second;
+    return {spread.middle, spread.scale, true,
+            fmt::format("{}, {} by {}", basis, format_integer(spread.count.runs), name)};
+  }
+  return {peaks.all.middle, peaks.all.scale * peaks.unmeasured, false,
+          fmt::format("{}, none by {}: wider", basis, name)};
+}
+
+PeakErrors find_peak_errors(const ConfigPath& path, const std::string& stack) {
+  const auto* first = first_table(path);
+  if (first == nullptr) return {};
+  if (first->table && first->table->peaks) return peak_errors_of(*first->table->peaks, stack);
+  PeakErrors unknown;
+  unknown.basis =
+      first->table
+          ? "chance that it fits: residuals.yaml has no peaks, so it is a guess"
+          : "chance that it fits: a guess, the table of residuals is no use: " + first->fault;
+  return unknown;
+}
+
 double probability_faster(double a, double b, double pair_spread) {
-  const double t = std::log(b / a) / pair_spread;
-  const double x = t / std::numbers::sqrt3;
-  return 0.5 + (x / (1 + x * x) + std::atan(x)) / std::numbers::pi;
+  return student_t3(std::log(b / a) / pair_spread);
 }
 
 }  // namespace costmodel

@@ -1,5 +1,6 @@
-// Errors of predictions of published runs, and the 90 % interval that they give: the table of
-// configs/residuals.yaml, written by `shardplan validate --write-residuals`.
+// Errors of predictions of published runs, the 90 % interval that they give and the chance that a
+// plan fits: the table of configs/residuals.yaml, written by `shardplan validate
+// --write-residuals`.
 //
 // A residual is log(measured / predicted), predicted by constants that were fitted without the
 // run's source. Dense models and mixtures of experts have percentiles of their own. What no
@@ -16,6 +17,7 @@
 #include <utility>
 
 #include "costmodel/plan/error_band.hpp"
+#include "costmodel/plan/peak_errors.hpp"
 #include "costmodel/scenario/run_traits.hpp"
 
 namespace costmodel {
@@ -72,11 +74,24 @@ struct SiteSpread {
   double low = 1, high = 1;  // factors on the two sides of the interval that these give
 };
 
+// Residuals of peaks of memory, log(measured / predicted): a Student t distribution of 3 degrees of
+// freedom for all, and for each stack with a published peak.
+struct PeakResiduals {
+  struct Spread {
+    RunCount count;
+    double middle = 0, scale = 0;  // the median, and the scale on the logarithm
+  };
+  Spread all;
+  std::map<std::string, Spread> stacks;  // each drawn towards `all`
+  double unmeasured = 1;                 // factor on the scale for a stack that is not among them
+};
+
 struct ResidualTable {
   std::array<KindResiduals, 2> kinds;  // dense, experts
   Widening widening;
   double pair_spread = 0;
   std::optional<SiteSpread> sites;
+  std::optional<PeakResiduals> peaks;
   UnseenErrors unseen;
   const KindResiduals& of(bool experts) const { return kinds[experts ? 1 : 0]; }
 };
@@ -100,6 +115,12 @@ const ResidualTable* find_residuals(const ConfigPath& path);
 // The band by that table. A missing or unreadable table is not an error: the band is the default
 // one and its basis states the reason.
 ErrorBand find_band(const ConfigPath& path, const RunTraits& traits);
+
+// Of a stack by its name.
+PeakErrors peak_errors_of(const PeakResiduals& peaks, const std::string& stack);
+
+// By the same table, and likewise without it.
+PeakErrors find_peak_errors(const ConfigPath& path, const std::string& stack);
 
 // P(plan a is faster than plan b), given their predicted times.
 double probability_faster(double a, double b, double pair_spread);

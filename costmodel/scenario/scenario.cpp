@@ -120,7 +120,11 @@ Scenario read_scenario(const Value& root, const std::string& name, const ConfigP
   settle_split(model, scenario.plan);
   settle_own_runs(scenario.cluster, scenario.training.stack.name);
   scenario.training.error_band = band_of_scenario(scenario, path);
+  scenario.training.peak_errors = find_peak_errors(path, scenario.training.stack.name);
   if (const Value* search = reader.optional("search")) scenario.search = read_search(*search);
+  SearchLimits& limits = scenario.search;
+  if (limits.memory_confidence)
+    limits.memory_margin = memory_margin(*limits.memory_confidence, scenario.training.peak_errors);
   if (const Value* assumed = reader.optional("assumed")) take_assumed(*assumed, scenario);
   for (const auto key : notes_of_scenario) reader.optional(key);
   reader.finish();

@@ -52,6 +52,9 @@ struct SearchLimits {
                                                  // the fastest by no more of its time is chosen
   double memory_margin = usual_memory_margin;    // fraction of device memory that plans leave
                                                  // free; `validate` never uses it
+  // The chance wanted that a plan fits (0 to 1): where it is given, memory_margin follows from it
+  // and the errors of published peaks.
+  std::optional<double> memory_confidence;
 };
 
 struct Scenario {

@@ -51,6 +51,9 @@ Key<L> words(std::string_view name, std::vector<Enum> L::*field,
 
 constexpr IntegerRange zero_stages{0, 3};
 
+// Errors of published peaks say nothing of rarer ones: there are some hundred.
+constexpr double most_confidence = 0.999;
+
 const Keys<L>& search_rows() {
   static const auto keys = key::rows<L>(
       key::whole<L>("max_tp", &L::max_tp, any_size, "largest tensor parallel size"),
@@ -70,6 +73,9 @@ const Keys<L>& search_rows() {
                      "than this share of its time; absent: 0.01"),
       key::number<L>("memory_margin", &L::memory_margin, 0, 0.9,
                      "fraction of device memory that plans leave free; absent: 0.06"),
+      key::number<L>("memory_confidence", &L::memory_confidence, 0, most_confidence,
+                     "chance wanted that a plan fits, by the errors of published peaks, in place "
+                     "of memory_margin; absent: the margin"),
       values(
           "zero", &L::zero, [] { return whole_text(zero_stages); },
           "ZeRO stages tried; absent: all that the stack offers",
@@ -88,6 +94,12 @@ const Keys<L>& search_rows() {
 SearchLimits read_search(const Value& map) {
   SearchLimits limits;
   read_map(map, "search", search_rows(), limits);
+  const Value* margin = map.find("memory_margin");
+  if (margin != nullptr && limits.memory_confidence) {
+    throw ConfigError(margin->mark,
+                      "search.memory_margin and search.memory_confidence are both given",
+                      "leave one out: the margin follows from the confidence");
+  }
   return limits;
 }
 

@@ -124,6 +124,10 @@ Json row_json(const ValidationRow& row) {
   }
   json["predicted"] = verdict ? Json(row.predicted > 0) : Json(row.predicted);
   if (!verdict) json["error_pct"] = row.error_pct();
+  if (verdict) {
+    json["peak_bytes"] = row.peak;
+    json["capacity_bytes"] = row.capacity;
+  }
   if (!row.contradicted.empty()) json["contradicted"] = row.contradicted;
   if (row.kinds_measured) {
     for (std::size_t i = 0; i < kind_keys.size(); ++i) {
@@ -174,6 +178,14 @@ Json left_out_json(const Scorecard& card) {
           {"in_sample", means_json(u.in_sample)}};
 }
 
+Json chances_json(const std::vector<Outcome>& outcomes) {
+  const BrierScore score = brier_score(outcomes);
+  const auto known = [](int runs, double value) { return runs > 0 ? Json(value) : Json(); };
+  return {{"brier", known(score.runs, score.all)},
+          {"brier_over_sources", known(score.runs, score.over_sources)},
+          {"brier_out_of_memory", known(score.out_of_memory, score.of_misfits)}};
+}
+
 // Of each run, the errors of predictions that had not seen it.
 Json runs_json(const RefitResult& fitted) {
   Json runs = Json::array();
@@ -218,6 +230,7 @@ std::string validation_json(const std::vector<ValidationRow>& rows,
   for (const auto& [source, figures] : s.fits_by_source) fits[source] = fits_json(figures);
   summary["memory_by_source"] = memory;
   summary["fits"] = fits_json(s.fits);
+  summary["fits"].update(chances_json(card.outcomes));
   summary["fits_by_source"] = fits;
   summary["left_out"] = left_out_json(card);
   summary["rank"] = rank_json(card.rank);

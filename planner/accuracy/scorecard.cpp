@@ -8,7 +8,7 @@ namespace planner {
 
 Scorecard scorecard_of(const std::vector<ValidationRow>& rows,
                        const costmodel::ResidualTable* kept) {
-  Scorecard card{summary_of(rows), rank_agreement(rows)};
+  Scorecard card{summary_of(rows), rank_agreement(rows), left_out_chances(rows)};
   if (kept == nullptr) return card;
   constexpr double rounded = 0.01;  // per cent, as the table is written
   const int runs = kept->kinds[0].count.runs + kept->kinds[1].count.runs;

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "costmodel/scenario/residuals.hpp"
+#include "planner/accuracy/peak_fit.hpp"
 #include "planner/accuracy/rank_agreement.hpp"
 #include "planner/accuracy/validation.hpp"
 
@@ -13,6 +14,7 @@ namespace planner {
 struct Scorecard {
   ValidationSummary summary;
   RankAgreement rank;
+  std::vector<Outcome> outcomes;  // chances of fitting by the peaks of other sources
   // The table of residuals, if it is of these rows: how well runs are predicted that the constants
   // have not seen.
   const costmodel::ResidualTable* unseen = nullptr;

@@ -136,6 +136,16 @@ Table fits_table(const ValidationSummary& s) {
   return t;
 }
 
+Table chance_table(const Scorecard& card) {
+  Table t{{{"chance"}, {"runs"}, {"mean chance %"}, {"ran %"}}, {}};
+  for (const ChanceBin& bin : chance_bins(card.outcomes)) {
+    if (bin.runs == 0) continue;
+    t.rows.push_back({fmt::format("{:g} to {:g}", bin.from, bin.to), fmt::format("{}", bin.runs),
+                      one_decimal(100 * bin.mean_chance), one_decimal(100 * bin.ran)});
+  }
+  return t;
+}
+
 Table rank_table(const RankAgreement& rank) {
   struct Sum {
     int groups = 0, plans = 0, pairs = 0;
@@ -368,6 +378,17 @@ std::vector<std::string> summary_lines(const Scorecard& card) {
       fmt::format("Fitting: {} of {} runs that ran are called too large; {} of {} that did not are "
                   "recognised.",
                   s.fits.called_too_large, s.fits.fitted, s.fits.recognised, s.fits.did_not_fit));
+  if (const BrierScore score = brier_score(card.outcomes); score.runs > 0) {
+    lines.push_back(fmt::format(
+        "Chance that a run fits, by the peaks of other sources: Brier score {:.3f} over {} runs, "
+        "{:.3f} over sources.",
+        score.all, score.runs, score.over_sources));
+    if (score.out_of_memory > 0) {
+      lines.back().pop_back();
+      lines.back() += fmt::format("; {:.3f} over the {} that were out of memory.", score.of_misfits,
+                                  score.out_of_memory);
+    }
+  }
   lines.push_back(fmt::format("{} runs could not be predicted.", s.unpredicted));
   if (s.contradicted > 0) {
     lines.push_back(
@@ -392,6 +413,7 @@ std::vector<Section> scorecard_sections(const std::vector<ValidationRow>& rows,
       {"Kinds of kernels of each profiled run", kind_run_table(rows)},
       {"Peak memory, by source", memory_table(s)},
       {"Does it fit", fits_table(s)},
+      {"Chance that a run fits, by the peaks of other sources", chance_table(card)},
       {"Order of plans of one workload", rank_table(card.rank)},
       {"How often a predicted order is right", calibration_table(card.rank)},
       {fmt::format("Is the plan predicted fastest within {:g} % of the fastest", as_fast_pct),

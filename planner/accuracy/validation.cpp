@@ -78,7 +78,9 @@ void add_rows(const EvidenceRun& run, const costmodel::ConfigPath& path,
                     run.contradicted,
                     {},
                     {},
-                    {}});
+                    {},
+                    0,
+                    0});
   };
   const Estimate* e = prediction.estimate ? &*prediction.estimate : nullptr;
   if (run.measured.iteration) {
@@ -92,8 +94,13 @@ void add_rows(const EvidenceRun& run, const costmodel::ConfigPath& path,
   }
   if (run.measured.peak_memory)
     add("peak_memory_bytes", *run.measured.peak_memory, e != nullptr ? e->reported_peak.value : 0);
-  if (run.measured.fits || run.measured.iteration)
+  if (run.measured.fits || run.measured.iteration) {
     add("fits", run.measured.ran() ? 1 : 0, e != nullptr && e->fits() ? 1 : 0);
+    if (e != nullptr) {
+      rows.back().peak = e->peak.value;
+      rows.back().capacity = e->capacity.value;
+    }
+  }
 }
 
 double percentile(std::vector<double> sorted, double fraction) {

@@ -34,6 +34,7 @@ struct ValidationRow {
   std::optional<costmodel::Breakdown> breakdown;  // for iteration_s
   // For iteration_s of a profiled run.
   std::optional<KindSeconds> kinds_measured, kinds_predicted;
+  double peak = 0, capacity = 0;  // bytes, predicted, on the fullest stage; of fits
   bool counts() const { return error.empty() && contradicted.empty(); }
   bool predicted_time() const { return quantity == "iteration_s" && counts(); }
   double error_pct() const { return 100 * (predicted - measured) / measured; }

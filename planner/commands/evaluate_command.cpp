@@ -8,7 +8,6 @@
 #include "planner/commands/interruption.hpp"
 #include "planner/commands/plan_extras.hpp"
 #include "planner/commands/session.hpp"
-#include "planner/diagnosis/expert_remedy.hpp"
 #include "planner/diagnosis/job_diagnosis.hpp"
 #include "planner/page/json_page.hpp"
 #include "planner/page/serving_page.hpp"
@@ -25,17 +24,6 @@ namespace planner {
 
 using namespace costmodel;
 
-namespace {
-
-// With what the plan would fit, if it does not, on a line.
-void add_remedies(const Estimate& estimate, Evaluator& evaluator, std::vector<std::string>& lines) {
-  if (estimate.fits()) return;
-  for (const std::string& remedy : fitting_expert_sizes(estimate.plan, evaluator))
-    lines.push_back("note: the plan with " + remedy);
-}
-
-}  // namespace
-
 CommandResult evaluate_command(const Session& session) {
   Scenario s = load(session);
   const auto settled = settled_plan(s, threads_of(session.options));
@@ -47,7 +35,6 @@ CommandResult evaluate_command(const Session& session) {
   write_placement(session, s, plan);
   CommandResult result{.status = estimate.fits() ? 0 : no_answer};
   result.warnings = memory_warnings(estimate);
-  add_remedies(estimate, evaluator, result.warnings);
   const PlanExtras extras = extras_of(session, s, estimate);
   const auto json = [&] { return with_extras(estimate_json(estimate, s), extras, s); };
   result.page = page_of(session, s, json, &plan);
@@ -91,6 +78,10 @@ CommandResult explain_command(const Session& session) {
   result.text = session.options.format == Format::json
                     ? json()
                     : explanation(plan, s, evaluator, session.style);
+  if (session.options.format != Format::json) {
+    const auto changes = fitting_changes(evaluator.estimate(plan), s, other_stacks(session));
+    result.text += fitting_report(changes, session.style);
+  }
   return result;
 }
 
@@ -126,6 +117,7 @@ CommandResult explain_job_command(const Session& session) {
     job.estimate = estimate_of(s.model, s.cluster, s.training, settled->plan);
   }
   job.changes = helpful_changes(s, job.estimate);
+  job.fitting = fitting_changes(job.estimate, s, other_stacks(session));
   const Interruption interruption;
   job.best = best_plan(s, job.estimate, threads_of(options), interruption.poll());
   job.stopped = interruption.came();

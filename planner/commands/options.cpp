@@ -361,6 +361,12 @@ const std::vector<FlagRow> flag_rows{
       .help = "write the table that prediction intervals rest on (configs/residuals.yaml)",
       .only_for = "validate"},
      &Options::write_residuals},
+    {{.name = "peaks",
+      .value = "FILE",
+      .help = "with --write-residuals: more evidence, of which peaks of memory alone count",
+      .only_for = "validate",
+      .several = true},
+     &Options::peaks},
     {{.name = "against-planner",
       .help = "hold each run's plan against the planner's best for it (--strategy grid or alpa)",
       .only_for = "validate"},
@@ -428,6 +434,12 @@ void check_comparison(const CommandLine& line, const Options& options) {
     usage(fmt::format("--against-planner has no --strategy {}", shortened(options.strategy)),
           "allowed: grid, alpa");
   }
+}
+
+// --peaks adds to the table that is written.
+void check_peaks(const Options& options) {
+  if (!options.peaks.empty() && options.write_residuals.empty())
+    usage("--peaks is of no use without --write-residuals", "leave it out, or name both");
 }
 
 // Checks the options that add a part to the report.
@@ -498,6 +510,7 @@ Options parse_command_line(const Program& program, int count, const char* const*
   if (options.command == "plan") check_search(line, options);
   if (options.command == "validate") check_comparison(line, options);
   if (options.command == "validate") check_runs_known(line, options);
+  check_peaks(options);
   if (options.command == "init") {  // its file is where the scenario goes
     const auto is_file = [](const std::string& word) {
       return word.ends_with(".yaml") || word.ends_with(".yml");

@@ -47,11 +47,12 @@ struct Options {
   bool all = false;           // the members of each family of the ranking too
   bool front = false;         // the fronts of memory, devices and cost too
   bool sensitivity = false, upgrades = false;
-  std::string strategy;         // empty: the usual one
-  double time_limit = 0;        // seconds; 0: none
-  int threads = 0;              // 0: one per core
-  std::string write_residuals;  // a file; empty: none
-  std::string notes;            // a file; empty: none
+  std::string strategy;            // empty: the usual one
+  double time_limit = 0;           // seconds; 0: none
+  int threads = 0;                 // 0: one per core
+  std::string write_residuals;     // a file; empty: none
+  std::vector<std::string> peaks;  // evidence whose peaks of memory count in the table written
+  std::string notes;               // a file; empty: none
   bool rows = false;
   bool against_planner = false;
   std::string fit;  // file of constants

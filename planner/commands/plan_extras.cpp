@@ -75,6 +75,7 @@ PlanExtras extras_of(const Session& session, const Scenario& s, const Strategies
 
 PlanExtras extras_of(const Session& session, const Scenario& s, const Estimate& plan) {
   PlanExtras extras;
+  extras.fitting = fitting_changes(plan, s, other_stacks(session));
   if (session.options.sensitivity)
     extras.sensitivity = sensitivity(s, plan, stated_spreads(session.path));
   return extras;
@@ -88,6 +89,7 @@ std::string with_extras(const std::string& report_json, const PlanExtras& extras
   if (extras.sensitivity) json = with_sensitivity(json, *extras.sensitivity);
   if (extras.upgrades) json = with_upgrades(json, *extras.upgrades, s);
   if (!extras.remedies.empty()) json = with_remedies(json, extras.remedies);
+  if (!extras.fitting.empty()) json = with_fitting_changes(json, extras.fitting);
   return json;
 }
 
@@ -97,6 +99,7 @@ std::string extras_report(const PlanExtras& extras, const Scenario& s, const Rep
     text += section_title("What would help (no plan of even stages obeys the rules here)", style);
     for (const auto& remedy : extras.remedies) text += bullet(remedy, style);
   }
+  text += fitting_report(extras.fitting, style);
   if (extras.devices) text += device_front_report(*extras.devices, s, style);
   if (extras.sensitivity) text += sensitivity_report(*extras.sensitivity, style);
   if (extras.upgrades) text += upgrade_report(*extras.upgrades, s, style);

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "planner/commands/session.hpp"
+#include "planner/diagnosis/remedies.hpp"
 #include "planner/diagnosis/sensitivity.hpp"
 #include "planner/diagnosis/upgrades.hpp"
 #include "planner/search/device_front.hpp"
@@ -21,6 +22,7 @@ struct PlanExtras {
   std::optional<DeviceFront> devices;      // --front: by devices and cost
   std::optional<Sensitivity> sensitivity;
   std::optional<UpgradeGains> upgrades;
+  std::vector<Remedy> fitting;        // of one plan that does not fit
   std::vector<std::string> remedies;  // where no plan of even stages obeys the rules
 };
 

@@ -19,7 +19,6 @@
 #include "costmodel/serving/engine.hpp"
 #include "costmodel/serving/serving_reader.hpp"
 #include "planner/commands/scenario_words.hpp"
-#include "planner/diagnosis/remedies.hpp"
 #include "planner/frameworks/read_job.hpp"
 #include "planner/page/json_page.hpp"
 #include "planner/page/serving_page.hpp"
@@ -153,25 +152,25 @@ CommandResult unanswered(const Session& session, std::string report) {
   return {no_answer, {}, {}, std::move(report)};
 }
 
+OtherStacks other_stacks(const Session& session) {
+  const auto read = [&session](const std::vector<std::string>& more) {
+    auto assignments = session.options.assignments;
+    assignments.insert(assignments.end(), more.begin(), more.end());
+    return load_scenario(file_of(session), session.path, assignments);
+  };
+  return {config_names(session.path, "stacks"),
+          [read](const std::string& name) { return read({"training.stack=" + name}); },
+          [read](const std::string& method, const std::string& stack) {
+            return read({"training.fine_tuning.method=" + method, "training.stack=" + stack});
+          },
+          "shardplan " + session.options.command + " " + scenario_text(session.options)};
+}
+
 CommandResult no_plan(const Session& session, const Scenario& s, const SearchResult& found,
                       std::optional<double> seconds, const std::function<bool()>& stopped) {
-  const OtherStacks stacks{config_names(session.path, "stacks"),
-                           [&session](const std::string& name) {
-                             auto assignments = session.options.assignments;
-                             assignments.push_back("training.stack=" + name);
-                             return load_scenario(file_of(session), session.path, assignments);
-                           },
-                           [&session](const std::string& method, const std::string& stack) {
-                             auto assignments = session.options.assignments;
-                             assignments.push_back("training.fine_tuning.method=" + method);
-                             assignments.push_back("training.stack=" + stack);
-                             return load_scenario(file_of(session), session.path, assignments);
-                           },
-                           "shardplan plan " + scenario_text(session.options)};
+  const OtherStacks stacks = other_stacks(session);
   const Diagnosis diagnosis = diagnose(s, found, stacks, stopped);
-  const auto json = [&] {
-    return failure_json(found, diagnosis.obstacles, diagnosis.remedies, s, seconds);
-  };
+  const auto json = [&] { return failure_json(found, diagnosis, s, seconds); };
   CommandResult result =
       session.options.format == Format::json
           ? CommandResult{no_answer, json(), {}}

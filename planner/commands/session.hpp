@@ -15,6 +15,7 @@
 #include "costmodel/scenario/scenario.hpp"
 #include "costmodel/serving/serving_spec.hpp"
 #include "planner/commands/options.hpp"
+#include "planner/diagnosis/remedies.hpp"
 #include "planner/report/plan_report.hpp"
 #include "planner/report/table.hpp"
 #include "planner/search/settled_plan.hpp"
@@ -89,6 +90,9 @@ bool is_for_people(const Options& options);
 CommandResult mesh_result(const Session& session, const costmodel::Scenario& scenario,
                           const MeshSearch& found, std::optional<double> seconds,
                           const std::string& remark = {});
+
+// Stacks by which the session's scenario may be read again. The session must outlive them.
+OtherStacks other_stacks(const Session& session);
 
 // Results without a plan: a report, or a failure when the output is for a program.
 CommandResult unanswered(const Session& session, std::string report);

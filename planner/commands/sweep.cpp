@@ -37,14 +37,15 @@ using namespace costmodel;
 
 namespace {
 
-const std::array<Column, 8> titles{{{"dp", true, 3},
+const std::array<Column, 9> titles{{{"dp", true, 3},
                                     {"m", true, 3},
                                     {"iteration_s", true, 0},
                                     {"tokens_per_s", true, 2},
                                     {"mfu", true, 2},
                                     {"bubble", true, 3},
                                     {"peak_gib"},
-                                    {"fits", true, 0}}};
+                                    {"fits", true, 0},
+                                    {"fits_probability", true, 1}}};
 
 SweptPoint failed(const std::string& why, bool searched) {
   return {.cells = {}, .plan = {}, .error = why, .searched = searched};
@@ -56,11 +57,13 @@ SweptPoint result_of(const Scenario& scenario, int threads) {
   if (!settled) return failed(no_valid_choice, searched);
   const Estimate e =
       estimate_of(scenario.model, scenario.cluster, scenario.training, settled->plan);
-  SweptPoint point{{fmt::format("{}", e.plan.dp), fmt::format("{}", e.micro_batches),
-                    fmt::format("{:.6g}", e.iteration.value), fmt::format("{:.6g}", e.tokens_per_s),
-                    fmt::format("{:.4f}", e.mfu), fmt::format("{:.4f}", e.bubble_fraction),
-                    fmt::format("{:.2f}", e.peak.value / (1 << 30)), e.fits() ? "true" : "false"},
-                   to_string(e.plan)};
+  SweptPoint point{
+      {fmt::format("{}", e.plan.dp), fmt::format("{}", e.micro_batches),
+       fmt::format("{:.6g}", e.iteration.value), fmt::format("{:.6g}", e.tokens_per_s),
+       fmt::format("{:.4f}", e.mfu), fmt::format("{:.4f}", e.bubble_fraction),
+       fmt::format("{:.2f}", e.peak.value / (1 << 30)), e.fits() ? "true" : "false",
+       fmt::format("{:.4f}", fits_probability(e.peak, e.capacity, scenario.training.peak_errors))},
+      to_string(e.plan)};
   point.searched = searched;
   point.none_fits = settled->nothing_fits;
   point.scales.devices = scenario.cluster.devices;

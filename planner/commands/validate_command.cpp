@@ -14,6 +14,7 @@
 #include "costmodel/config/yaml.hpp"
 #include "costmodel/serving/engine.hpp"
 #include "planner/accuracy/json_serving_runs.hpp"
+#include "planner/accuracy/peak_fit.hpp"
 #include "planner/accuracy/published_plans_report.hpp"
 #include "planner/accuracy/refit.hpp"
 #include "planner/accuracy/residual_fit.hpp"
@@ -183,6 +184,13 @@ CommandResult validate_both(const Session& session, const std::vector<std::strin
   return result;
 }
 
+// `rows`, and those of --peaks.
+std::vector<ValidationRow> with_peaks(std::vector<ValidationRow> rows, const Session& session) {
+  if (session.options.peaks.empty()) return rows;
+  for (auto& row : validate(session.options.peaks, session.path)) rows.push_back(std::move(row));
+  return rows;
+}
+
 }  // namespace
 
 CommandResult validate_command(const Session& session) {
@@ -204,6 +212,7 @@ CommandResult validate_command(const Session& session) {
   if (!session.options.write_residuals.empty()) {
     const ErrorBand unknown;
     const double pairs = pair_spread_of(rows).value_or(unknown.pair_spread);
+    auto peaks = fit_peaks(with_peaks(rows, session));  // by the constants as they are
     const RefitResult fitted = refitted(session, true);
     written = fit_residuals(fitted, pairs);
     if (!written) {
@@ -213,6 +222,7 @@ CommandResult validate_command(const Session& session) {
     const RunsKnown known =
         runs_known(source_runs(rows, fitted), usually_known, threads_of(session.options));
     if (known.by_source.size() > 1) written->sites = site_spread(known);
+    written->peaks = std::move(peaks);
     write_file(session.options.write_residuals, to_yaml(*written));
   }
   const ResidualTable* kept = written ? &*written : find_residuals(session.path);

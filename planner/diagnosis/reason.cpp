@@ -167,6 +167,16 @@ std::vector<std::string> plan_changes(const ParallelPlan& from, const ParallelPl
   return all;
 }
 
+std::vector<std::string> plan_assignments(const ParallelPlan& from, const ParallelPlan& to) {
+  std::vector<std::string> all;
+  for (const PlanKey& key : plan_key_rows()) {
+    if (!key.value) continue;
+    const std::string before = flow_text(key.value(from)), after = flow_text(key.value(to));
+    if (before != after) all.push_back(fmt::format("plan.{}={}", key.row.name, after));
+  }
+  return all;
+}
+
 namespace {
 
 // Entries that fix nothing: null, `auto` (including dp, which follows from the other sizes),
@@ -222,8 +232,8 @@ Sides beside(std::int64_t now, std::int64_t n) {
 
 class Stepper {
  public:
-  Stepper(const Estimate& from, const Scenario& s, Evaluator& evaluator)
-      : from_(from), s_(s), evaluator_(evaluator) {}
+  Stepper(const Estimate& from, const Scenario& s, Evaluator& evaluator, StepLength length)
+      : from_(from), s_(s), evaluator_(evaluator), length_(length) {}
 
   std::vector<Step> all() {
     const ParallelPlan& p = from_.plan;
@@ -259,7 +269,8 @@ class Stepper {
             q.recompute = {kind, 0};
           });
     }
-    for (const int zero : {p.zero - 1, p.zero + 1}) {
+    if (length_ == StepLength::fitting) few_layers_again();
+    for (const int zero : zero_stages()) {
       if (zero < 0 || zero > s_.training.stack.offers.max_zero || p.replicas() == 1) continue;
       add("zero", fmt::format("{} -> {}", p.zero, zero),
           [zero](ParallelPlan& q) { q.zero = zero; });
@@ -269,6 +280,43 @@ class Stepper {
   }
 
  private:
+  std::vector<int> zero_stages() const {
+    const int own = from_.plan.zero;
+    if (length_ == StepLength::next) return {own - 1, own + 1};
+    std::vector<int> more;
+    for (int zero = own + 1; zero <= s_.training.stack.offers.max_zero; ++zero)
+      more.push_back(zero);
+    return more;
+  }
+
+  // The fewest layers of a stage with whose recomputation the plan fits, by halving: more of them
+  // keep less.
+  void few_layers_again() {
+    const ParallelPlan& p = from_.plan;
+    if (p.recompute.granularity == Recomputation::full && p.recompute.layers == 0) return;
+    const auto with = [&](int layers) {
+      ParallelPlan plan = p;
+      plan.recompute = {Recomputation::full, layers};
+      return plan;
+    };
+    const auto fits = [&](int layers) {
+      const ParallelPlan plan = with(layers);
+      return is_valid(plan, s_.model, s_.cluster, s_.training) &&
+             evaluator_.cost(plan).peak <= memory_limit(s_);
+    };
+    int too_few = p.recompute.granularity == Recomputation::full ? p.recompute.layers : 0;
+    int enough = static_cast<int>(s_.model.layers) / (p.pp * p.chunks());
+    if (enough <= too_few + 1 || !fits(enough - 1)) return;
+    --enough;
+    while (enough - too_few > 1) {
+      const int middle = (too_few + enough) / 2;
+      (fits(middle) ? enough : too_few) = middle;
+    }
+    add("recompute",
+        fmt::format("{} -> {}", to_string(p.recompute), to_string(with(enough).recompute)),
+        [&](ParallelPlan& q) { q.recompute = with(enough).recompute; });
+  }
+
   // Hybrid sharding: a group a node, or one group of all.
   void groups_of_shards() {
     const ParallelPlan& p = from_.plan;
@@ -313,11 +361,12 @@ class Stepper {
     const auto plan = repaired(wanted, s_);
     const bool is_vpp = std::string_view(knob) == "vpp";
     if (!plan || (is_vpp && plan->vpp != wanted.vpp)) return false;
-    Step step{knob, change, {}, {}, false, breaks_fixed(knob, *plan)};
+    Step step{knob, change, {}, {}, false, breaks_fixed(knob, *plan), *plan};
     if (!is_vpp && plan->vpp != from_.plan.vpp) step.change += fmt::format(" (vpp {})", plan->vpp);
-    step.iteration = evaluator_.iteration_time(*plan);
     step.peak = evaluator_.cost(*plan).peak;
     step.fits = step.peak <= memory_limit(s_);
+    if (length_ == StepLength::fitting && !step.fits) return false;
+    step.iteration = evaluator_.iteration_time(*plan);
     steps_.push_back(std::move(step));
     return true;
   }
@@ -336,15 +385,16 @@ class Stepper {
   const Estimate& from_;
   const Scenario& s_;
   Evaluator& evaluator_;
+  StepLength length_;
   std::vector<Step> steps_;
 };
 
 }  // namespace
 
 std::vector<Step> one_step_away(const Estimate& from, const Scenario& scenario,
-                                Evaluator& evaluator) {
+                                Evaluator& evaluator, StepLength length) {
   if (!from.plan.stages.empty()) return {};
-  return Stepper(from, scenario, evaluator).all();
+  return Stepper(from, scenario, evaluator, length).all();
 }
 
 namespace {

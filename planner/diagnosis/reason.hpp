@@ -69,13 +69,23 @@ struct Step {
   costmodel::Bytes peak;
   bool fits = false;
   bool breaks_fixed = false;  // changes a key that the scenario fixes
+  costmodel::ParallelPlan plan;
 };
+
+// How far a knob is moved: to the next value that makes a valid plan, or on to the first that also
+// fits.
+enum class StepLength { next, fitting };
 
 // Moves each knob one step up and down with the others kept, including knobs that the scenario
 // fixes. dp takes what tp and pp leave; vpp falls back to a value that divides. None where stages
 // have sizes of their own.
 std::vector<Step> one_step_away(const costmodel::Estimate& from,
                                 const costmodel::Scenario& scenario,
-                                costmodel::Evaluator& evaluator);
+                                costmodel::Evaluator& evaluator,
+                                StepLength length = StepLength::next);
+
+// The keys in which `to` differs from `from`, as --set takes them: {"plan.micro_batch=2"}.
+std::vector<std::string> plan_assignments(const costmodel::ParallelPlan& from,
+                                          const costmodel::ParallelPlan& to);
 
 }  // namespace planner

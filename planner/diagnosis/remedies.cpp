@@ -16,6 +16,7 @@
 #include "costmodel/estimate/evaluator.hpp"
 #include "costmodel/plan/plan_text.hpp"
 #include "planner/diagnosis/expert_remedy.hpp"
+#include "planner/diagnosis/reason.hpp"
 #include "planner/search/search_space.hpp"
 #include "planner/search/strategy.hpp"
 
@@ -87,9 +88,11 @@ std::vector<ParallelPlan> popular(const Scenario& s) {
   return plans;
 }
 
-// A diagnosis under way.
+// A diagnosis under way: of searches, or of one plan that is kept.
 struct Attempts : Diagnosis {
   const std::function<bool()>& stopped;
+  const OtherStacks& stacks;
+  const ParallelPlan* own = nullptr;
 };
 
 // The part of the space that needs least: entire layers recomputed, a sequence a micro-batch, a
@@ -102,35 +105,73 @@ Scenario leanest_part(Scenario s) {
   return s;
 }
 
+// The plan that is kept in a changed scenario, if it fits there; what the change fixes of it and
+// the number of replicas are the scenario's.
+std::optional<Estimate> kept_plan(const Scenario& changed, const ParallelPlan& own) {
+  ParallelPlan plan = own;
+  plan.etp = changed.plan.etp.value_or(plan.etp);
+  plan.recompute = changed.plan.recompute.value_or(plan.recompute);
+  const std::int64_t model_parallel = std::int64_t{plan.tp} * plan.pp * plan.cp;
+  if (changed.cluster.devices % model_parallel != 0) return {};
+  plan.dp = static_cast<int>(changed.cluster.devices / model_parallel);
+  if (!is_valid(plan, changed.model, changed.cluster, changed.training)) return {};
+  Evaluator evaluator(changed.model, changed.cluster, changed.training);
+  if (evaluator.cost(plan).peak > memory_limit(changed)) return {};
+  return evaluator.estimate(plan);
+}
+
 // The best plan of a changed scenario, if anything fits in it.
 std::optional<Estimate> best_of(Scenario changed, const Attempts& diagnosis) {
+  if (diagnosis.stopped && diagnosis.stopped()) return {};
+  if (diagnosis.own != nullptr) return kept_plan(changed, *diagnosis.own);
   changed.search.top = 1;
   Evaluator evaluator(changed.model, changed.cluster, changed.training);
   if (search(leanest_part(changed), evaluator, diagnosis.stopped).plans.empty()) return {};
   return chosen_plan(changed, {.reach = Reach::even}, diagnosis.stopped);
 }
 
-void record(const std::string& what, const Estimate& best, Attempts& diagnosis) {
-  diagnosis.remedies.push_back(fmt::format("{}: {} fits in {} and takes {}", what,
-                                           to_string(best.plan), format_bytes(best.peak),
-                                           format_seconds(best.iteration)));
+using Settings = std::vector<std::string>;
+
+void record(const std::string& what, Settings settings, const Scenario& changed, Estimate best,
+            Attempts& diagnosis) {
+  if (diagnosis.own != nullptr) {
+    for (std::string& setting : plan_assignments(*diagnosis.own, best.plan))
+      settings.push_back(std::move(setting));
+  }
+  const auto tokens =
+      static_cast<double>(changed.training.global_batch * changed.training.tokens());
+  const Seconds time = best.iteration * (static_cast<double>(changed.cluster.devices) / tokens);
+  const double probability =
+      fits_probability(best.peak, best.capacity, changed.training.peak_errors);
+  diagnosis.remedies.push_back(
+      {what, std::move(settings), std::move(best), probability, time, diagnosis.stacks.command});
 }
 
 // Records a changed scenario as a remedy if something fits in it; returns whether it does.
-bool try_change(const Scenario& changed, const std::string& what, Attempts& diagnosis) {
-  const auto best = best_of(changed, diagnosis);
-  if (best) record(what, *best, diagnosis);
-  return best.has_value();
+bool try_change(const Scenario& changed, const std::string& what, Settings settings,
+                Attempts& diagnosis) {
+  auto best = best_of(changed, diagnosis);
+  const bool fits = best.has_value();
+  if (fits) record(what, std::move(settings), changed, *std::move(best), diagnosis);
+  return fits;
 }
 
 // The quickest plan found so far, and what was changed for it.
 struct Quickest {
   std::optional<Estimate> best;
   std::string what;
-  void offer(std::optional<Estimate> plan, const std::string& changed) {
+  Settings settings;
+  std::optional<Scenario> scenario;
+  void offer(std::optional<Estimate> plan, const std::string& name, const Settings& set,
+             const Scenario& changed) {
     if (!plan || (best && best->iteration <= plan->iteration)) return;
     best = std::move(plan);
-    what = changed;
+    what = name;
+    settings = set;
+    scenario = changed;
+  }
+  void record_in(Attempts& diagnosis) const {
+    if (best) record(what, settings, *scenario, *best, diagnosis);
   }
 };
 
@@ -138,7 +179,9 @@ void no_margin(const Scenario& s, Attempts& diagnosis) {
   if (s.search.memory_margin == 0) return;
   Scenario changed = s;
   changed.search.memory_margin = 0;
-  try_change(changed, "all of the memory: search.memory_margin=0", diagnosis);
+  const std::string all =
+      s.search.memory_confidence ? "search.memory_confidence=0" : "search.memory_margin=0";
+  try_change(changed, "all of the memory: " + all, {all}, diagnosis);
 }
 
 void free_keys(const Scenario& s, Attempts& diagnosis) {
@@ -146,16 +189,20 @@ void free_keys(const Scenario& s, Attempts& diagnosis) {
     if (!(s.plan.*request)) return;
     Scenario changed = s;
     (changed.plan.*request).reset();
-    try_change(changed, fmt::format("free plan.{}", key), diagnosis);
+    try_change(changed, fmt::format("free plan.{}", key), {fmt::format("plan.{}=auto", key)},
+               diagnosis);
   };
   // The product of the sizes is the number of devices: when all are fixed, two must change.
   const auto freed_size = [&](const char* key, auto request) {
     if (!(s.plan.*request)) return;
     Scenario changed = s;
     (changed.plan.*request).reset();
-    if (try_change(changed, fmt::format("free plan.{}", key), diagnosis) || !s.plan.dp) return;
+    const std::string set = fmt::format("plan.{}=auto", key);
+    if (try_change(changed, fmt::format("free plan.{}", key), {set}, diagnosis) || !s.plan.dp)
+      return;
     changed.plan.dp.reset();
-    try_change(changed, fmt::format("free plan.{} and plan.dp", key), diagnosis);
+    try_change(changed, fmt::format("free plan.{} and plan.dp", key), {set, "plan.dp=auto"},
+               diagnosis);
   };
   freed("recompute", &PlanRequest::recompute);
   freed("micro_batch", &PlanRequest::micro_batch);
@@ -175,7 +222,9 @@ void expert_sizes(const Scenario& s, Attempts& diagnosis) {
   for (const int etp : untried) {
     Scenario changed = s;
     changed.plan.etp = etp;
-    try_change(changed, fmt::format("plan.etp={}", etp), diagnosis);
+    const std::string set = fmt::format("plan.etp={}", etp);
+    const bool own = diagnosis.own != nullptr;  // which says so itself, as of all its keys
+    try_change(changed, set, own ? Settings{} : Settings{set}, diagnosis);
   }
 }
 
@@ -191,12 +240,13 @@ void recomputed_modules(const Scenario& s, Attempts& diagnosis) {
       if (std::popcount(modules) != count) continue;
       Scenario changed = s;
       changed.plan.recompute = Recompute{Recomputation::selective, 0, modules};
-      quickest.offer(
-          best_of(changed, diagnosis),
-          fmt::format("plan.recompute={{modules: [{}]}}", fmt::join(module_names(modules), ", ")));
+      const std::string set =
+          fmt::format("plan.recompute={{modules: [{}]}}", fmt::join(module_names(modules), ", "));
+      const bool own = diagnosis.own != nullptr;
+      quickest.offer(best_of(changed, diagnosis), set, own ? Settings{} : Settings{set}, changed);
     }
     if (!quickest.best) continue;
-    return record(quickest.what, *quickest.best, diagnosis);
+    return quickest.record_in(diagnosis);
   }
 }
 
@@ -207,7 +257,8 @@ void smaller_states(const Scenario& s, Attempts& diagnosis) {
   diagnosis.tried.emplace_back("moments in bf16");
   Scenario changed = s;
   changed.training.moment_precision = Precision::bf16;
-  try_change(changed, "moments of two bytes: training.moment_precision=bf16", diagnosis);
+  const std::string set = "training.moment_precision=bf16";
+  try_change(changed, "moments of two bytes: " + set, {set}, diagnosis);
 }
 
 // Optimizers that keep less, the nearest to Adam first. What a stack's own program has not, its
@@ -225,8 +276,8 @@ void leaner_optimizer(const Scenario& s, Attempts& diagnosis) {
     diagnosis.tried.emplace_back(to_string(optimizer));
     Scenario changed = s;
     changed.training.optimizer = optimizer;
-    try_change(changed, fmt::format("{}: training.optimizer={}", what, to_string(optimizer)),
-               diagnosis);
+    const std::string set = fmt::format("training.optimizer={}", to_string(optimizer));
+    try_change(changed, fmt::format("{}: {}", what, set), {set}, diagnosis);
   }
 }
 
@@ -244,19 +295,16 @@ void adapters_alone(const Scenario& s, const OtherStacks& stacks, Attempts& diag
     diagnosis.tried.push_back(method);
     for (const std::string& stack : {had, usual}) {
       try {
-        const Scenario changed = stacks.adapted(method, stack);
+        Scenario changed = stacks.adapted(method, stack);
+        if (s.search.memory_margin == 0) changed.search.memory_margin = 0;
         require_offered(changed);
         const std::string other = stack == had ? "" : "training.stack=" + stack;
         const std::string what = fmt::format(
             "{}adapters beside a frozen base of {} bits: training.fine_tuning.method={}{}", unless,
             base, method, other.empty() ? "" : " and " + other);
-        if (!try_change(changed, what, diagnosis)) continue;
-        if (!stacks.command.empty()) {
-          diagnosis.remedies.back() +=
-              fmt::format("; {} --set training.fine_tuning.method={}{}", stacks.command, method,
-                          other.empty() ? "" : " --set " + other);
-        }
-        return;
+        Settings settings{"training.fine_tuning.method=" + method};
+        if (!other.empty()) settings.push_back(other);
+        if (try_change(changed, what, std::move(settings), diagnosis)) return;
       } catch (const ConfigError&) {  // NOLINT(bugprone-empty-catch)
         // The stack, the model or what is fixed has no adapters.
       }
@@ -276,12 +324,13 @@ void other_stack(const Scenario& s, const OtherStacks& stacks, Attempts& diagnos
     try {
       const Scenario changed = stacks.with(name);
       require_offered(changed);
-      quickest.offer(best_of(changed, diagnosis), "another stack: training.stack=" + name);
+      const std::string set = "training.stack=" + name;
+      quickest.offer(best_of(changed, diagnosis), "another stack: " + set, {set}, changed);
     } catch (const ConfigError&) {  // NOLINT(bugprone-empty-catch)
       // This stack has no words for what is fixed.
     }
   }
-  if (quickest.best) record(quickest.what, *quickest.best, diagnosis);
+  quickest.record_in(diagnosis);
 }
 
 std::string devices_remedy(const Scenario& s, std::int64_t devices) {
@@ -300,10 +349,11 @@ bool try_devices(const Scenario& s, std::int64_t devices, Attempts& diagnosis) {
   Scenario changed = s;
   changed.cluster = resized(s.cluster, devices);
   const std::string what = devices_remedy(s, devices);
-  if (try_change(changed, what, diagnosis)) return true;
-  if (!s.plan.dp) return false;
+  const std::string set = fmt::format("cluster.devices={}", devices);
+  if (try_change(changed, what, {set}, diagnosis)) return true;
+  if (!s.plan.dp || diagnosis.own != nullptr) return false;
   changed.plan.dp.reset();
-  return try_change(changed, what + " and plan.dp freed", diagnosis);
+  return try_change(changed, what + " and plan.dp freed", {set, "plan.dp=auto"}, diagnosis);
 }
 
 // The fewest devices with which a plan exists: doubled until one does, and then whole nodes, or
@@ -315,7 +365,7 @@ void more_devices(const Scenario& s, Attempts& diagnosis) {
        factor *= 2) {
     const std::int64_t enough = s.cluster.devices * factor, few = enough / 2;
     if (!try_devices(s, enough, diagnosis)) continue;
-    const std::string doubled = std::move(diagnosis.remedies.back());
+    const Remedy doubled = std::move(diagnosis.remedies.back());
     diagnosis.remedies.pop_back();
     constexpr std::int64_t most_tried = 64;
     const std::int64_t step = few < node ? 1 : node * ((few / node + most_tried - 1) / most_tried);
@@ -349,7 +399,8 @@ void fewer_devices(const Scenario& s, Attempts& diagnosis) {
     const std::int64_t n = units * unit;
     Scenario changed = s;
     changed.cluster = resized(s.cluster, n);
-    if (try_change(changed, fmt::format("fewer devices: cluster.devices={}", n), diagnosis)) return;
+    const std::string set = fmt::format("cluster.devices={}", n);
+    if (try_change(changed, "fewer devices: " + set, {set}, diagnosis)) return;
   }
   diagnosis.tried.emplace_back("fewer devices");
 }
@@ -368,8 +419,8 @@ void nearest_batch(const Scenario& s, Attempts& diagnosis) {
     if (nearest == wanted) continue;
     Scenario changed = s;
     changed.training.global_batch = nearest;
-    const std::string what = fmt::format("another batch: training.global_batch={}", nearest);
-    if (try_change(changed, what, diagnosis)) return;
+    const std::string set = fmt::format("training.global_batch={}", nearest);
+    if (try_change(changed, "another batch: " + set, {set}, diagnosis)) return;
   }
   diagnosis.tried.emplace_back("another batch");
 }
@@ -385,14 +436,134 @@ void half_sequence(const Scenario& s, Attempts& diagnosis) {
   try_change(
       changed,
       fmt::format("sequence {} instead of {}", changed.training.sequence, s.training.sequence),
-      diagnosis);
+      {fmt::format("training.sequence={}", half)}, diagnosis);
+}
+
+// A loss that keeps the logits in 16 bits.
+void narrow_loss(const Scenario& s, Attempts& diagnosis) {
+  LossKernel own = s.training.stack.kernels.loss;
+  if (keeps_narrow(own)) return;
+  diagnosis.tried.emplace_back("a loss that keeps 16-bit logits");
+  Scenario changed = s;
+  changed.training.stack.kernels.loss = LossKernel::flash;
+  try_change(changed, "a loss that keeps 16-bit logits: training.loss=flash",
+             {"training.loss=flash"}, diagnosis);
+}
+
+// Adapters on attention alone.
+void fewer_adapters(const Scenario& s, Attempts& diagnosis) {
+  const FineTuning& own = s.training.fine_tuning;
+  if (!own.adapts() || (own.targets & ~attention_targets) == 0) return;
+  diagnosis.tried.emplace_back("adapters on attention alone");
+  Scenario changed = s;
+  changed.training.fine_tuning.targets = attention_targets;
+  try_change(changed, "fewer trained parameters: training.fine_tuning.targets=attention",
+             {"training.fine_tuning.targets=attention"}, diagnosis);
+}
+
+// Of what comes to the same, as a module recomputed by its own name, the first stays.
+void cheapest_first(std::vector<Remedy>& remedies) {
+  std::ranges::stable_sort(remedies, {}, &Remedy::device_time);
+  const auto of_plan = [](const Remedy& r) {
+    return std::ranges::all_of(r.settings, [](const auto& s) { return s.starts_with("plan."); });
+  };
+  const auto same = [&](const Remedy& a, const Remedy& b) {
+    return of_plan(a) && of_plan(b) && a.device_time == b.device_time && a.best.peak == b.best.peak;
+  };
+  remedies.erase(std::unique(remedies.begin(), remedies.end(), same), remedies.end());
+}
+
+// What is trained and how, with fewer bytes of it.
+void change_training(const Scenario& s, const OtherStacks& stacks, Attempts& diagnosis) {
+  expert_sizes(s, diagnosis);
+  recomputed_modules(s, diagnosis);
+  narrow_loss(s, diagnosis);
+  smaller_states(s, diagnosis);
+  adapters_alone(s, stacks, diagnosis);
+  fewer_adapters(s, diagnosis);
+  if (diagnosis.own == nullptr) other_stack(s, stacks, diagnosis);
+  leaner_optimizer(s, diagnosis);
+}
+
+// The keys of the plan, each moved to the nearest value that fits.
+void nearest_sizes(const Estimate& estimate, const Scenario& s, Attempts& diagnosis) {
+  if (!estimate.plan.even()) return;
+  Evaluator evaluator(s.model, s.cluster, s.training);
+  for (const Step& step : one_step_away(estimate, s, evaluator, StepLength::fitting)) {
+    record(fmt::format("{} {}", step.knob, step.change), {}, s, evaluator.estimate(step.plan),
+           diagnosis);
+  }
+}
+
+// Changes of what is trained, of the devices, of the sequence.
+void change_scenario(const Scenario& s, Attempts& attempts) {
+  change_training(s, attempts.stacks, attempts);
+  more_devices(s, attempts);
+  half_sequence(s, attempts);
+}
+
+// With the plan as it is, but for one key.
+void add_single_changes(const Estimate& estimate, Scenario s, Attempts& attempts) {
+  attempts.own = &estimate.plan;
+  s.plan.etp = estimate.plan.etp;
+  s.plan.recompute = estimate.plan.recompute;
+  nearest_sizes(estimate, s, attempts);
+  change_scenario(s, attempts);
+  attempts.own = nullptr;
+}
+
+// The best plan of the scenario, or where none fits, of the scenario changed.
+void add_other_plans(const Estimate& estimate, Scenario s, Attempts& attempts) {
+  s.plan = {};
+  try_change(s, "the best plan", {}, attempts);
+  if (attempts.remedies.empty()) change_scenario(s, attempts);
+  for (Remedy& remedy : attempts.remedies)
+    for (std::string& setting : plan_assignments(estimate.plan, remedy.best.plan))
+      remedy.settings.push_back(std::move(setting));
 }
 
 }  // namespace
 
+std::string Remedy::sentence() const {
+  std::string text = fmt::format("{}: {} fits in {} (chance {}) and takes {}", what,
+                                 to_string(best.plan), format_bytes(best.peak),
+                                 chance_text(probability), format_seconds(best.iteration));
+  if (command.empty()) return text;
+  text += "; " + command;
+  for (const std::string& setting : settings) {
+    const bool plain = setting.find_first_of(" {[") == std::string::npos;
+    text += plain ? " --set " + setting : fmt::format(" --set '{}'", setting);
+  }
+  return text;
+}
+
+std::vector<std::string> sentences_of(const std::vector<Remedy>& remedies) {
+  std::vector<std::string> lines;
+  for (const Remedy& remedy : remedies) lines.push_back(remedy.sentence());
+  return lines;
+}
+
+std::vector<Remedy> fitting_changes(const Estimate& estimate, const Scenario& scenario,
+                                    const OtherStacks& stacks,
+                                    const std::function<bool()>& stopped) {
+  const ParallelPlan& plan = estimate.plan;
+  const bool one_size = plan.stages.empty() && plan.replica_groups.empty();
+  if (estimate.fits() || !one_size || !stages_alike(scenario)) return {};
+  Attempts attempts{{}, stopped, stacks};
+  Scenario s = scenario;
+  for (const double margin : {scenario.search.memory_margin, 0.0}) {  // tightly, if not otherwise
+    s.search.memory_margin = margin;
+    add_single_changes(estimate, s, attempts);
+    if (attempts.remedies.empty()) add_other_plans(estimate, s, attempts);
+    if (!attempts.remedies.empty()) break;
+  }
+  cheapest_first(attempts.remedies);
+  return std::move(attempts.remedies);
+}
+
 Diagnosis diagnose(const Scenario& s, const SearchResult& failed, const OtherStacks& stacks,
                    const std::function<bool()>& stopped) {
-  Attempts diagnosis{{}, stopped};
+  Attempts diagnosis{{}, stopped, stacks};
   Evaluator evaluator(s.model, s.cluster, s.training);
   for (const ParallelPlan& plan : popular(s)) {
     const auto broken = violations(plan, s.model, s.cluster, s.training);
@@ -414,20 +585,14 @@ Diagnosis diagnose(const Scenario& s, const SearchResult& failed, const OtherSta
   if (memory_lacks) no_margin(s, diagnosis);
   diagnosis.tried.emplace_back("freeing a fixed key");
   free_keys(s, diagnosis);
-  if (memory_lacks) {
-    expert_sizes(s, diagnosis);
-    recomputed_modules(s, diagnosis);
-    smaller_states(s, diagnosis);
-    adapters_alone(s, stacks, diagnosis);
-    other_stack(s, stacks, diagnosis);
-    leaner_optimizer(s, diagnosis);
-  }
+  if (memory_lacks) change_training(s, stacks, diagnosis);
   more_devices(s, diagnosis);
   if (!memory_lacks) {
     fewer_devices(s, diagnosis);
     nearest_batch(s, diagnosis);
   }
   half_sequence(s, diagnosis);
+  cheapest_first(diagnosis.remedies);
   if (stopped && stopped()) diagnosis.tried = {"not all, for it was interrupted"};
   return diagnosis;
 }

@@ -1,4 +1,5 @@
-// When nothing fits or nothing is valid: the obstacles, and the nearest changes that would help.
+// When nothing fits or nothing is valid: the obstacles, and the nearest changes that would help;
+// with what a plan that does not fit would.
 #pragma once
 
 #include <functional>
@@ -21,10 +22,21 @@ struct OtherStacks {
   std::string command = {};
 };
 
+// A change with which something fits, and what then does.
+struct Remedy {
+  std::string what;                   // "micro_batch 8 -> 2"
+  std::vector<std::string> settings;  // as --set takes them: {"plan.micro_batch=2"}
+  costmodel::Estimate best;
+  double probability = 0;          // that it fits
+  costmodel::Seconds device_time;  // of all devices, for a token
+  std::string command;             // that does so; empty: none is printed
+  std::string sentence() const;
+};
+std::vector<std::string> sentences_of(const std::vector<Remedy>& remedies);
+
 struct Diagnosis {
   std::vector<std::string> obstacles;  // "t 8 · p 1 · d 2: needs 412 GiB of 79.2 (optimizer 260)"
-  // Those that change least first: "32 devices instead of 16: t 8 · p 4 · d 1 fits in 71 GiB".
-  std::vector<std::string> remedies;
+  std::vector<Remedy> remedies;    // those that take least time of the devices for a token first
   std::vector<std::string> tried;  // what was tried; printed when there is no remedy
 };
 
@@ -32,5 +44,15 @@ struct Diagnosis {
 // `stopped`, and once it returns true tries no further changes.
 Diagnosis diagnose(const costmodel::Scenario& scenario, const SearchResult& failed,
                    const OtherStacks& stacks = {}, const std::function<bool()>& stopped = {});
+
+// Single changes with which a plan that does not fit would: of a key of the plan, to the nearest
+// value that fits, and of what is trained, with the plan as it is; in the same order. Where none
+// helps, the best plan of the scenario; where no plan fits, changes of the scenario with their best
+// plans; and at last all of these in all of the memory. Empty for one that fits and where stages
+// have sizes of their own.
+std::vector<Remedy> fitting_changes(const costmodel::Estimate& estimate,
+                                    const costmodel::Scenario& scenario,
+                                    const OtherStacks& stacks = {},
+                                    const std::function<bool()>& stopped = {});
 
 }  // namespace planner

@@ -104,10 +104,12 @@ std::string verdict_html(const Json& e) {
                       count_figure(at(e, {"throughput", "model_tflops_per_device"})));
   const Json& fits = at(e, {"memory", "fits"});
   note_shown(fits);
-  html += fmt::format(", {} of {} on the fullest stage: {}.",
+  const Json& chance = at(e, {"memory", "fits_probability"});
+  html += fmt::format(", {} of {} on the fullest stage: {}{}.",
                       bytes_figure(at(e, {"memory", "peak_bytes"})),
                       bytes_figure(at(e, {"memory", "capacity_bytes"})),
-                      fits == Json(false) ? "<b class=\"bad\">it does not fit</b>" : "it fits");
+                      fits == Json(false) ? "<b class=\"bad\">it does not fit</b>" : "it fits",
+                      chance.is_number() ? fmt::format(" (chance {})", share_figure(chance)) : "");
   return html;
 }
 
@@ -333,6 +335,23 @@ std::string memory_bars(const Json& memory, const std::vector<Stages>& groups, d
   return html + "</div>\n" + legend_of(memory_parts, "line: what the device has");
 }
 
+// Empty where the operator is not known.
+std::string peak_note(const Json& peak) {
+  if (!at(peak, {"operator"}).is_string()) return "";
+  std::string html = fmt::format(
+      "<p class=\"note\">The peak is on stage {}, in the {} pass of a layer of kind {}: {} works "
+      "on {}",
+      count_figure(at(peak, {"stage"})), html_text(words(at(peak, {"pass"}))),
+      html_text(words(at(peak, {"layer"}))), html_text(words(at(peak, {"operator"}))),
+      bytes_figure(at(peak, {"working_bytes"})));
+  if (number_at(peak, {"tensor_bytes"}) > 0) {
+    html += fmt::format("; of the activations kept for backward, {} takes most: {}",
+                        html_text(words(at(peak, {"tensor"}))),
+                        bytes_figure(at(peak, {"tensor_bytes"})));
+  }
+  return html + ".</p>\n";
+}
+
 }  // namespace
 
 std::string memory_section(const Json& e) {
@@ -343,6 +362,7 @@ std::string memory_section(const Json& e) {
   std::string html = "<p class=\"note\">GiB on each device of a pipeline stage";
   if (groups.size() < all.size()) html += "; of neighbouring stages the fullest is drawn";
   html += ".</p>\n" + memory_bars(memory, groups, number_at(e, {"memory", "capacity_bytes"}));
+  html += peak_note(at(e, {"memory", "peak_at"}));
   html += folded("Every stage: memory", values_html(memory)) +
           folded("Every stage: time of one micro-batch", values_html(times));
   return section("Memory by stage", html);

@@ -75,13 +75,19 @@ Estimate for_tokens(const Compared& other, const Compared& first) {
   return e;
 }
 
-const char* fit_word(const Compared& c) {
+std::string fit_word(const Compared& c) {
+  const char* word = "";
   switch (fit_of(c.estimate, c.scenario.search.memory_margin)) {
-    case MemoryFit::fits: return "yes";
-    case MemoryFit::tightly: return "tightly";
-    case MemoryFit::exceeds: return "NO";
+    case MemoryFit::fits: word = "yes"; break;
+    case MemoryFit::tightly: word = "tightly"; break;
+    case MemoryFit::exceeds: word = "NO"; break;
   }
-  return "";
+  return fmt::format("{}, {}", word, fits_chance(c.estimate, c.scenario));
+}
+
+std::string probability_cell(const Compared& c) {
+  return fmt::format("{:.4f}", fits_probability(c.estimate.peak, c.estimate.capacity,
+                                                c.scenario.training.peak_errors));
 }
 
 using Cell = std::function<std::string(const Estimate&)>;
@@ -267,6 +273,8 @@ Table comparison_rows(const std::vector<Compared>& columns) {
   number("peak_gib", [&](const E& e) { return e.peak.value / gib; });
   number("capacity_gib", [&](const E& e) { return e.capacity.value / gib; });
   add_row(table, "fits", columns, [](const E& e) { return e.fits() ? "true" : "false"; });
+  table.rows.push_back({"fits_probability"});
+  for (const Compared& c : columns) table.rows.back().push_back(probability_cell(c));
   return table;
 }
 

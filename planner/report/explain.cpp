@@ -357,6 +357,20 @@ void memory_rows(const Estimate& e, const Scenario& s, Evaluator& evaluator, Row
   }
   rows.add("in flight", number(e.memory.front().in_flight_micro_batches),
            "micro-batches held by stage 0 at most");
+  const costmodel::PeakPlace peak = evaluator.peak_place(e);
+  rows.add("peak", format_bytes(e.peak),
+           fmt::format("of {} on stage {}: fits with a chance of {}", format_bytes(e.capacity),
+                       e.fullest, fits_chance(e, s)));
+  if (!peak.op.empty()) {
+    rows.add("peak at", peak.op,
+             fmt::format("{} pass, a layer of kind {}: works on {}", peak.pass, peak.layer,
+                         format_bytes(peak.working)));
+  }
+  if (peak.kept.value > 0) {
+    rows.add("most kept", peak.tensor,
+             fmt::format("{} of the activations kept for backward, over layers and micro-batches",
+                         format_bytes(peak.kept)));
+  }
 }
 
 void flop_rows(const Estimate& e, const Scenario& s, Rows& rows) {

@@ -260,6 +260,7 @@ std::string job_report(const JobReport& job, const Scenario& s, const ReportStyl
             section_table(time_table(job.estimate, style.style.width, busiest), style);
     for (const auto& reason : reasons(job.estimate, busiest)) text += bullet(reason, style);
   }
+  text += fitting_report(job.fitting, style);
   text += section_title("What would help most, one change at a time", style);
   text += job.changes.empty() ? bullet("No plan one step away is faster and fits.", style)
                               : section_table(change_table(job), style);

@@ -103,6 +103,7 @@ std::string job_json(const JobReport& job, const Scenario& s) {
   }
   json["changes"] = Json::array();
   for (const JobChange& c : job.changes) json["changes"].push_back(change_json(c));
+  if (!job.fitting.empty()) json["fitting_changes"] = fitting_changes_json(job.fitting);
   json["best"] = nullptr;
   if (job.best) {
     json["best"] = change_json(job.best->change);

@@ -117,6 +117,11 @@ std::string with_remedies(const std::string& report, const std::vector<std::stri
   return with_part(report, "remedies", remedies);
 }
 
+std::string with_fitting_changes(const std::string& report, const std::vector<Remedy>& remedies) {
+  return with_part(with_remedies(report, sentences_of(remedies)), "fitting_changes",
+                   fitting_changes_json(remedies));
+}
+
 std::string with_sensitivity(const std::string& report, const Sensitivity& found) {
   Json inputs = Json::array();
   for (const InputEffect& e : found.inputs) inputs.push_back(input_json(e, found.searched));

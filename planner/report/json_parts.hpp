@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "costmodel/scenario/scenario.hpp"
+#include "planner/diagnosis/remedies.hpp"
 #include "planner/diagnosis/sensitivity.hpp"
 #include "planner/diagnosis/upgrades.hpp"
 #include "planner/search/device_front.hpp"
@@ -41,5 +42,8 @@ std::string with_device_front(const std::string& report_json, const DeviceFront&
 
 // "remedies": what would help, in sentences.
 std::string with_remedies(const std::string& report_json, const std::vector<std::string>& remedies);
+// The same, and "fitting_changes" (json_plan).
+std::string with_fitting_changes(const std::string& report_json,
+                                 const std::vector<Remedy>& remedies);
 
 }  // namespace planner

@@ -29,6 +29,19 @@ Json printed_plan(const Estimate& e) {
   return plan;
 }
 
+Json fitting_changes_json(const std::vector<Remedy>& remedies) {
+  Json rows = Json::array();
+  for (const Remedy& remedy : remedies) {
+    rows.push_back({{"change", remedy.what},
+                    {"set", remedy.settings},
+                    {"iteration_s", remedy.best.iteration.value},
+                    {"peak_bytes", remedy.best.peak.value},
+                    {"fits_probability", remedy.probability},
+                    {"plan", printed_plan(remedy.best)}});
+  }
+  return rows;
+}
+
 namespace {
 
 Json known(const std::optional<double>& value) { return value ? Json(*value) : Json(); }
@@ -93,18 +106,49 @@ Json training_run_json(const TrainingRun& run, double tokens) {
           {"megawatt_hours", known(run.megawatt_hours)}};
 }
 
+namespace {
+
+// What the costmodel knows of the peak, before the stages.
+Json with_peak(Json memory, const Estimate& e, const Scenario& s, Evaluator& evaluator) {
+  const Json stages = memory["stages"];
+  memory.erase("stages");
+  const auto as = [&](ReportedMemory what) {
+    StackMemory stack = s.training.stack.memory;
+    stack.reported = what;
+    return reported_peak(e.peak, stack).value;
+  };
+  memory["fits_probability"] = fits_probability(e.peak, e.capacity, s.training.peak_errors);
+  memory["allocated_bytes"] = as(ReportedMemory::allocated);
+  memory["reserved_bytes"] = as(ReportedMemory::reserved);
+  const PeakPlace peak = evaluator.peak_place(e);
+  const auto known = [&peak](const std::string& text) {
+    return peak.known() && !text.empty() ? Json(text) : Json();
+  };
+  memory["peak_at"] = {{"stage", peak.stage},
+                       {"layer", known(peak.layer)},
+                       {"operator", known(peak.op)},
+                       {"pass", known(peak.pass)},
+                       {"working_bytes", peak.known() ? Json(peak.working.value) : Json()},
+                       {"tensor", known(peak.tensor)},
+                       {"tensor_bytes", peak.known() ? Json(peak.kept.value) : Json()}};
+  memory["stages"] = stages;
+  return memory;
+}
+
+}  // namespace
+
 Json evaluation_json(const Estimate& e, const Scenario& s) {
+  Evaluator evaluator(s.model, s.cluster, s.training);
   Json json{{"scenario", s.name},
             {"plan", printed_plan(e)},
             {"plan_text", to_string(e.plan)},
             {"time", time_json(e)},
             {"bubble_fraction", e.bubble_fraction},
             {"throughput", throughput_json(e, s.cluster)},
-            {"memory", memory_json(e)},
+            {"memory", with_peak(memory_json(e), e, s, evaluator)},
             {"communication", communication_json(e.traffic, e.rank_traffic)},
             {"parameters", e.parameters},
             {"notes", e.notes}};
-  Evaluator evaluator(s.model, s.cluster, s.training);
   json["time"]["hidden"] = hidden_json(hidden_time(e, evaluator));
   if (s.training.fine_tuning.method != FineTuningMethod::pretraining)
     json["fine_tuning"] = fine_tuning_json(e, s, evaluator);

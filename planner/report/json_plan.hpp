@@ -2,13 +2,19 @@
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
+#include <vector>
 
 #include "costmodel/estimate/estimate.hpp"
 #include "costmodel/estimate/training_run.hpp"
 #include "costmodel/scenario/scenario.hpp"
+#include "planner/diagnosis/remedies.hpp"
 #include "planner/search/sharded_stage.hpp"
 
 namespace planner {
+
+// [{"change", "set": ["plan.micro_batch=2"], "iteration_s", "peak_bytes", "fits_probability",
+// "plan"}], those that take least time of the devices for a token first.
+nlohmann::ordered_json fitting_changes_json(const std::vector<Remedy>& remedies);
 
 // costmodel::plan_json; but for a plan with `stages`, each key that a stage can have (tp, cp,
 // cp_comm, ep, etp, recompute, zero) holds the common value of all stages, or null.

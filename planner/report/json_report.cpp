@@ -156,12 +156,15 @@ std::string search_json(const Strategies& all, const std::vector<Step>& steps, c
   return json_text(json);
 }
 
-std::string failure_json(const SearchResult& r, const std::vector<std::string>& obstacles,
-                         const std::vector<std::string>& remedies, const Scenario& s,
+std::string failure_json(const SearchResult& r, const Diagnosis& d, const Scenario& s,
                          std::optional<double> seconds) {
-  const Json json{{"scenario", s.name},     {"searched", searched_json(r, seconds)},
-                  {"best", nullptr},        {"certificate", nullptr},
-                  {"obstacles", obstacles}, {"remedies", remedies},
+  const Json json{{"scenario", s.name},
+                  {"searched", searched_json(r, seconds)},
+                  {"best", nullptr},
+                  {"certificate", nullptr},
+                  {"obstacles", d.obstacles},
+                  {"remedies", sentences_of(d.remedies)},
+                  {"fitting_changes", fitting_changes_json(d.remedies)},
                   {"plans", Json::array()}};
   return json_text(json);
 }

@@ -10,6 +10,7 @@
 #include "costmodel/estimate/estimate.hpp"
 #include "costmodel/scenario/scenario.hpp"
 #include "planner/diagnosis/reason.hpp"
+#include "planner/diagnosis/remedies.hpp"
 #include "planner/report/collective_report.hpp"
 #include "planner/report/comparison.hpp"
 #include "planner/report/groups_report.hpp"
@@ -43,8 +44,8 @@ nlohmann::ordered_json mesh_certificate_json(const MeshSearch& found);
 // An array of objects, one per row, with the column titles as keys. Numeric cells become numbers.
 std::string rows_json(const Table& table);
 
-std::string failure_json(const SearchResult& result, const std::vector<std::string>& obstacles,
-                         const std::vector<std::string>& remedies,
+// "obstacles" and "remedies" in sentences, and "fitting_changes" as below.
+std::string failure_json(const SearchResult& result, const Diagnosis& diagnosis,
                          const costmodel::Scenario& scenario, std::optional<double> seconds);
 
 // For a search that was stopped before it had a plan.

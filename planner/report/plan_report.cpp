@@ -48,13 +48,38 @@ std::string causal_text(const Estimate& e) {
                      100 * e.causal_mfu, format_rate(e.causal_rate_per_device));
 }
 
-std::string fits_text(const Estimate& e, double margin, const ReportStyle& style) {
-  const MemoryFit fit = fit_of(e, margin);
-  if (fit == MemoryFit::exceeds) return style.style.bad("DOES NOT FIT");
-  if (fit == MemoryFit::fits) return style.style.good("fits");
+// The verdict, its chance, and whether any measured peak stands for it.
+std::string fits_text(const Estimate& e, const Scenario& s, const ReportStyle& style) {
+  const MemoryFit fit = fit_of(e, s.search.memory_margin);
+  std::string chance = "chance " + fits_chance(e, s);
+  if (!s.training.peak_errors.measured)
+    chance += fmt::format("; no peak by {} was measured",
+                          s.training.stack.name.empty() ? "this stack" : s.training.stack.name);
+  if (fit == MemoryFit::exceeds)
+    return style.style.bad("DOES NOT FIT") + escaped(fmt::format(" ({})", chance), style);
+  if (fit == MemoryFit::fits)
+    return style.style.good("fits") + escaped(fmt::format(" ({})", chance), style);
+  const std::string wanted =
+      s.search.memory_confidence
+          ? margin_key(s.search)
+          : fmt::format("search.memory_margin is {:g} %", 100 * s.search.memory_margin);
   return style.style.good(
              fmt::format("fits, tightly: {:.1f} % left", 100 * (1 - e.peak / e.capacity))) +
-         fmt::format(" (search.memory_margin is {:g} %)", 100 * margin);
+         escaped(fmt::format(" ({}; {})", wanted, chance), style);
+}
+
+// "Peak: stage 0, head: cross-entropy (backward) works on 3.1 GiB; of what is kept most is ..."
+std::string peak_sentence(const PeakPlace& peak) {
+  if (!peak.known()) return "";
+  std::string text = fmt::format("The peak is on stage {}, in the {} pass of a layer of kind {}",
+                                 peak.stage, peak.pass, peak.layer);
+  if (!peak.op.empty())
+    text += fmt::format(": {} works on {}", peak.op, format_bytes(peak.working));
+  if (peak.kept.value > 0) {
+    text += fmt::format("; of the activations kept for backward, {} takes most: {}", peak.tensor,
+                        format_bytes(peak.kept));
+  }
+  return text + ".";
 }
 
 // What a node's host keeps; empty where nothing.
@@ -134,6 +159,10 @@ std::string run_facts(const Estimate& e, const Scenario& s, const ReportStyle& s
 }
 
 }  // namespace
+
+std::string fits_chance(const Estimate& e, const Scenario& s) {
+  return chance_text(fits_probability(e.peak, e.capacity, s.training.peak_errors));
+}
 
 std::string section_title(const std::string& text, const ReportStyle& s) {
   return s.markup == Markup::markdown ? "\n### " + text + "\n\n" : "\n" + s.style.bold(text) + "\n";
@@ -228,7 +257,7 @@ std::string plan_report(const Estimate& e, const Scenario& s, const ReportStyle&
   text += fact("causal MFU", causal_text(e), style);
   text += fact("Memory",
                fmt::format("{} of {} on the fullest stage: {}", format_bytes(e.peak),
-                           format_bytes(e.capacity), fits_text(e, s.search.memory_margin, style)),
+                           format_bytes(e.capacity), fits_text(e, s, style)),
                style);
   if (const auto host = host_text(e); !host.empty()) text += fact("Host", host, style);
   text += run_facts(e, s, style);
@@ -244,6 +273,8 @@ std::string plan_report(const Estimate& e, const Scenario& s, const ReportStyle&
   text += section_title(
       "Pipeline stages: one micro-batch, and memory on each of their devices in GiB", style);
   text += section_table(stage_table(e, s.model), style);
+  if (const auto peak = peak_sentence(evaluator.peak_place(e)); !peak.empty())
+    text += bullet(peak, style);
   const Table traffic = traffic_table(e);
   if (!traffic.rows.empty()) {
     text += section_title("Sent by each device of a stage in one iteration", style);
@@ -369,11 +400,19 @@ namespace {
 // Why the limit is not the device's whole memory.
 std::string kept_free(const Scenario& s) {
   if (s.search.memory_margin == 0) return "";
-  return fmt::format(", which leaves {:g} % free (search.memory_margin)",
-                     100 * s.search.memory_margin);
+  return fmt::format(", which leaves {:.3g} % free ({})", 100 * s.search.memory_margin,
+                     margin_key(s.search));
 }
 
 }  // namespace
+
+std::string fitting_report(const std::vector<Remedy>& remedies, const ReportStyle& style) {
+  if (remedies.empty()) return "";
+  std::string text =
+      section_title("What would make it fit, least time of the devices for a token first", style);
+  for (const auto& line : sentences_of(remedies)) text += bullet(line, style);
+  return text;
+}
 
 std::string failure_report(const SearchResult& r, const Diagnosis& d, const Scenario& s,
                            const ReportStyle& style) {
@@ -392,7 +431,7 @@ std::string failure_report(const SearchResult& r, const Diagnosis& d, const Scen
   if (d.remedies.empty()) {
     text += bullet(fmt::format("nothing that was tried: {}", fmt::join(d.tried, "; ")), style);
   }
-  for (const auto& line : d.remedies) text += bullet(line, style);
+  for (const auto& line : sentences_of(d.remedies)) text += bullet(line, style);
   return text;
 }
 

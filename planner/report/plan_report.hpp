@@ -36,6 +36,9 @@ std::string section_table(const Table& table, const ReportStyle& style);
 // Two lines with the input: model, cluster, batch.
 std::string heading(const costmodel::Scenario& scenario, const ReportStyle& style);
 
+// The chance that the plan fits, by the errors of published peaks: "97 %", "over 99 %".
+std::string fits_chance(const costmodel::Estimate& estimate, const costmodel::Scenario& scenario);
+
 // Time, throughput, memory, time breakdown, memory by stage, traffic, notes.
 std::string plan_report(const costmodel::Estimate& estimate, const costmodel::Scenario& scenario,
                         const ReportStyle& style);
@@ -47,6 +50,9 @@ std::string search_report(const Strategies& strategies, const std::vector<Step>&
                           const ReportStyle& style,
                           const std::vector<costmodel::Estimate>& front = {},
                           const FamilyMembers& members = {});
+
+// The changes with which a plan that does not fit would; empty for none.
+std::string fitting_report(const std::vector<Remedy>& remedies, const ReportStyle& style);
 
 std::string failure_report(const SearchResult& result, const Diagnosis& diagnosis,
                            const costmodel::Scenario& scenario, const ReportStyle& style);

@@ -95,10 +95,9 @@ std::string left_out(const Strategies& all, const Scenario& s) {
 std::string margin_sentence(const Scenario& s) {
   if (s.search.memory_margin <= 0) return "";
   return fmt::format(
-      "Plans leave {:g} % of device memory free (search.memory_margin): what is predicted may be "
-      "so "
-      "much too little.",
-      100 * s.search.memory_margin);
+      "Plans leave {:.3g} % of device memory free ({}): what is predicted may be so much too "
+      "little.",
+      100 * s.search.memory_margin, margin_key(s.search));
 }
 
 namespace {

@@ -1,5 +1,7 @@
 #include "planner/search/grid_search.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <utility>
@@ -13,6 +15,19 @@ using namespace costmodel;
 
 Bytes memory_limit(const Scenario& s) {
   return s.cluster.device.memory * (1 - s.search.memory_margin);
+}
+
+std::string margin_key(const SearchLimits& limits) {
+  return limits.memory_confidence
+             ? fmt::format("search.memory_confidence={:g}", *limits.memory_confidence)
+             : "search.memory_margin";
+}
+
+std::string chance_text(double probability) {
+  constexpr double rounded = 0.005;
+  if (probability < rounded) return "under 1 %";
+  if (probability > 1 - rounded) return "over 99 %";
+  return fmt::format("{:.0f} %", 100 * probability);
 }
 
 MemoryFit fit_of(const Estimate& e, double margin) {

@@ -63,6 +63,12 @@ SearchResult brute_force(const costmodel::Scenario& scenario, costmodel::Evaluat
 // The bytes that a plan may use per device: the device's memory less the margin.
 costmodel::Bytes memory_limit(const costmodel::Scenario& scenario);
 
+// What the margin is by: "search.memory_margin", or "search.memory_confidence=0.9".
+std::string margin_key(const costmodel::SearchLimits& limits);
+
+// "97 %", "over 99 %", "under 1 %".
+std::string chance_text(double probability);
+
 // Whether a plan fits, for every command: within what a search may use, `tightly` within all of the
 // device's memory, or beyond it. `margin` is search.memory_margin.
 enum class MemoryFit { fits, tightly, exceeds };

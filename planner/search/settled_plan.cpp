@@ -36,9 +36,10 @@ std::string nothing_fits_note(const Scenario& open, Bytes least) {
                        keys);
   }
   return fmt::format(
-      "plan: no choice of {} leaves {:g} % of device memory free (search.memory_margin); this is "
-      "the one that needs least",
-      keys, 100 * open.search.memory_margin);
+      "plan: no choice of {} leaves {:.3g} % of device memory free ({}); this is the one that "
+      "needs "
+      "least",
+      keys, 100 * open.search.memory_margin, margin_key(open.search));
 }
 
 }  // namespace

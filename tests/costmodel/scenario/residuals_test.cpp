@@ -115,6 +115,37 @@ TEST_CASE("a table reads back as it was written") {
   }
 }
 
+TEST_CASE("peaks: a stack's own distribution, for others that of all and wider") {
+  ResidualTable t = table();
+  PeakResiduals& peaks = t.peaks.emplace();
+  peaks.all = {{30, 4}, 0.01, 0.05};
+  peaks.stacks["steady"] = {{20, 2}, -0.02, 0.03};
+  peaks.unmeasured = 1.5;
+  const auto back = read_residuals(parse_yaml(to_yaml(t), "residuals.yaml"));
+  REQUIRE(back.peaks);
+  CHECK(to_yaml(back) == to_yaml(t));
+  const PeakErrors own = peak_errors_of(*back.peaks, "steady");
+  CHECK(own.middle == -0.02);
+  CHECK(own.scale == 0.03);
+  CHECK(own.measured);
+  CHECK(own.basis == "chance that it fits: by 30 measured peaks, 20 by steady");
+  const PeakErrors other = peak_errors_of(*back.peaks, "new");
+  CHECK(other.middle == 0.01);
+  CHECK(other.scale == doctest::Approx(0.05 * 1.5));
+  CHECK_FALSE(other.measured);
+  CHECK(other.basis == "chance that it fits: by 30 measured peaks, none by new: wider");
+
+  const auto found = [](const std::string& text) {
+    const Folder folder(text);
+    return find_peak_errors(ConfigPath{{folder.scratch.path().string()}}, "steady");
+  };
+  CHECK(found(to_yaml(t)).scale == 0.03);
+  for (const std::string& text : {std::string(), to_yaml(table()), std::string("[")}) {
+    CHECK(found(text).scale == PeakErrors{}.scale);
+    CHECK(found(text).basis.find("a guess") != std::string::npos);
+  }
+}
+
 TEST_CASE("without a table, or with one that is no use, the interval is the widest and says why") {
   CHECK(Folder(to_yaml(table())).find().high == doctest::Approx(std::exp(0.2)));
   ResidualTable with_sites = table();

@@ -43,6 +43,15 @@ TEST_CASE("a value stands for a list of one") {
   CHECK(read("{simpler_within: 0}").simpler_within == 0);
 }
 
+TEST_CASE("a chance wanted takes the place of the margin, so that one of them is given") {
+  CHECK_FALSE(read("{max_tp: 8}").memory_confidence);
+  CHECK(read("{memory_confidence: 0.9}").memory_confidence == 0.9);
+  CHECK(fixtures::contains(fault("{memory_confidence: 1}"), "allowed: 0 to 0.999"));
+  CHECK(fault("{memory_margin: 0.1, memory_confidence: 0.9}") ==
+        "s.yaml:1:17: search.memory_margin and search.memory_confidence are both given; leave one "
+        "out: the margin follows from the confidence");
+}
+
 TEST_CASE("what is no value of a list is told at its place") {
   CHECK(fault("{zero: [1, 4]}") ==
         "s.yaml:1:12: zero: 4 is out of range; allowed: whole numbers 0 to 3");

@@ -1,0 +1,82 @@
+#include "costmodel/estimate/peak_place.hpp"
+
+#include <map>
+
+#include "costmodel/estimate/memory.hpp"
+#include "costmodel/estimate/pricing.hpp"
+
+namespace costmodel {
+
+namespace {
+
+// The activations that one rank keeps, by name.
+class KeptTensors {
+ public:
+  explicit KeptTensors(const PlanInputs& in) : in_(in) {}
+
+  void add_stage(std::size_t k) {
+    const LayerMix& mix = in_.mixes()[k];
+    const Recomputed region = region_of(in_.plan.recompute);
+    for (const LayerPrices::Kind& kind : in_.layers.all()) {
+      const int repeated = kind.repeated(mix);
+      add(kind.group->kind, region, repeated);
+      add(kind.group->kind, Recomputed::nothing, kind.number(mix) - repeated);
+    }
+    if (mix.decoder_starts) add(LayerKind::decoder_embedding, Recomputed::nothing, 1);
+    if (k == 0) add(LayerKind::embedding, Recomputed::nothing, 1);
+    if (k == in_.last_stage()) add(LayerKind::head, Recomputed::nothing, 1);
+  }
+
+  // The one that takes most, of one micro-batch.
+  std::pair<std::string, Bytes> most() const {
+    std::pair<std::string, Bytes> most;
+    for (const auto& [name, bytes] : bytes_)
+      if (bytes > most.second) most = {name, bytes};
+    return most;
+  }
+
+ private:
+  void add(LayerKind kind, Recomputed what, int count) {
+    if (count == 0) return;
+    const OpList list = build_layer(kind, in_.on.model, context_of(in_.plan, in_.on));
+    for (const TensorId id : kept_tensors(list, what)) {
+      const TensorInfo& tensor = list.tensors[static_cast<std::size_t>(id)];
+      bytes_[std::string(tensor.name)] += tensor.bytes() * count;
+    }
+  }
+
+  const PlanInputs& in_;
+  std::map<std::string, Bytes> bytes_;
+};
+
+}  // namespace
+
+PeakPlace peak_place(const PlanInputs& in, const PlanCost& cost) {
+  const std::size_t rank = cost.fullest;
+  PeakPlace place;
+  place.stage = static_cast<int>(rank);
+  LargestWorking at;
+  KeptTensors kept(in);
+  for (int v = 0; v < in.plan.chunks(); ++v) {
+    const std::size_t k = in.stage_of(v, rank);
+    kept.add_stage(k);
+    const LargestWorking own = largest_working(in, k);
+    // As memory has it: the last stage's own counts where the rank has it.
+    const bool last = in.has_stage(rank, in.last_stage());
+    if (last ? k == in.last_stage() : own.bytes > at.bytes) at = own;
+  }
+  const Recomputed region = at.again ? region_of(in.plan.recompute) : Recomputed::nothing;
+  const OpList list = build_layer(at.kind, in.on.model, context_of(in.plan, in.on));
+  const Footprint own = footprint(list, region);
+  const int node = at.backward ? own.backward_at : own.forward_at;
+  place.layer = layer_kind_names[static_cast<std::size_t>(at.kind)];
+  if (node >= 0) place.op = list.nodes[static_cast<std::size_t>(node)].name();
+  place.pass = !at.backward ? "forward" : own.in_recomputation ? "recomputed" : "backward";
+  place.working = at.bytes;
+  const auto [name, bytes] = kept.most();
+  place.tensor = name;
+  place.kept = bytes * cost.ranks[rank].memory.in_flight_micro_batches;
+  return place;
+}
+
+}  // namespace costmodel

@@ -1,0 +1,53 @@
+#include "costmodel/estimate/peak_place.hpp"
+
+#include <doctest/doctest.h>
+
+#include "costmodel/estimate/evaluator.hpp"
+#include "tests/costmodel/support/scenarios.hpp"
+
+namespace peak_place_test {
+
+using namespace costmodel;
+
+namespace {
+
+PeakPlace place_of(const std::string& training, const std::string& plan,
+                   const std::string& devices = "1") {
+  const Scenario s = scenarios::read(
+      "model: gpt2-large\ncluster: {base: dgx-a100, devices: " + devices +
+      "}\ntraining: {global_batch: 16, sequence: 1024, " + training + "}\nplan: {" + plan + "}\n");
+  Evaluator evaluator(s.model, s.cluster, s.training);
+  return evaluator.peak_place(evaluator.estimate(resolve_plan(s)));
+}
+
+const std::string megatron = "stack: megatron-core-2026";
+
+}  // namespace
+
+TEST_CASE("with every layer recomputed, the loss of a large vocabulary is where the peak is") {
+  const PeakPlace peak = place_of(megatron + ", loss: unfused", "micro_batch: 8, recompute: full");
+  CHECK(peak.layer == "head");
+  CHECK(peak.op == "cross-entropy");
+  CHECK(peak.working.value > 0);
+}
+
+TEST_CASE("attention that is not fused keeps its scores, b a s^2 of each layer") {
+  const PeakPlace peak = place_of("stack: {base: megatron-core-2026, attention: unfused}",
+                                  "micro_batch: 4, recompute: none");
+  // 36 layers, 20 heads, 1,024 tokens, 16 bits: one of the tensors of this size.
+  CHECK(peak.kept.value == 36.0 * 4 * 20 * 1024 * 1024 * 2);
+  // Recomputing attention gives it up.
+  const PeakPlace less = place_of("stack: {base: megatron-core-2026, attention: unfused}",
+                                  "micro_batch: 4, recompute: selective");
+  CHECK(less.kept < peak.kept);
+  CHECK(less.tensor != peak.tensor);
+}
+
+TEST_CASE("the stage is the fullest; in a pipeline of equal stages the first, which holds most") {
+  const PeakPlace peak = place_of(megatron, "pp: 4, micro_batch: 2, recompute: none", "4");
+  CHECK(peak.stage == 0);
+  CHECK(peak.layer != "head");
+  CHECK(peak.known());
+}
+
+}  // namespace peak_place_test
