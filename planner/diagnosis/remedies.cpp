@@ -111,12 +111,13 @@ std::optional<Estimate> kept_plan(const Scenario& changed, const ParallelPlan& o
   ParallelPlan plan = own;
   plan.etp = changed.plan.etp.value_or(plan.etp);
   plan.recompute = changed.plan.recompute.value_or(plan.recompute);
+  if (changed.plan.offload.any()) plan.offload = changed.plan.offload;
   const std::int64_t model_parallel = std::int64_t{plan.tp} * plan.pp * plan.cp;
   if (changed.cluster.devices % model_parallel != 0) return {};
   plan.dp = static_cast<int>(changed.cluster.devices / model_parallel);
   if (!is_valid(plan, changed.model, changed.cluster, changed.training)) return {};
   Evaluator evaluator(changed.model, changed.cluster, changed.training);
-  if (evaluator.cost(plan).peak > memory_limit(changed)) return {};
+  if (!evaluator.cost(plan).within(memory_limit(changed))) return {};
   return evaluator.estimate(plan);
 }
 
@@ -461,6 +462,21 @@ void fewer_adapters(const Scenario& s, Attempts& diagnosis) {
              {"training.fine_tuning.targets=attention"}, diagnosis);
 }
 
+// The optimizer's states in host memory, and the parameters with them.
+void states_on_the_host(const Scenario& s, Attempts& diagnosis) {
+  if (s.plan.offload.any()) return;
+  diagnosis.tried.emplace_back("states in host memory");
+  for (const auto& [word, what, parameters] :
+       {std::tuple{"optimizer", "optimizer states in host memory", 0.0},
+        {"parameters", "parameters and optimizer states in host memory", 1.0}}) {
+    Scenario changed = s;
+    changed.plan.offload = {.optimizer = 1, .parameters = parameters};
+    const std::string set = fmt::format("plan.offload={}", word);
+    try_change(changed, fmt::format("{}: {}", what, set),
+               diagnosis.own != nullptr ? Settings{} : Settings{set}, diagnosis);
+  }
+}
+
 // Of what comes to the same, as a module recomputed by its own name, the first stays.
 void cheapest_first(std::vector<Remedy>& remedies) {
   std::ranges::stable_sort(remedies, {}, &Remedy::device_time);
@@ -479,6 +495,7 @@ void change_training(const Scenario& s, const OtherStacks& stacks, Attempts& dia
   recomputed_modules(s, diagnosis);
   narrow_loss(s, diagnosis);
   smaller_states(s, diagnosis);
+  states_on_the_host(s, diagnosis);
   adapters_alone(s, stacks, diagnosis);
   fewer_adapters(s, diagnosis);
   if (diagnosis.own == nullptr) other_stack(s, stacks, diagnosis);

@@ -110,6 +110,10 @@ std::string verdict_html(const Json& e) {
                       bytes_figure(at(e, {"memory", "capacity_bytes"})),
                       fits == Json(false) ? "<b class=\"bad\">it does not fit</b>" : "it fits",
                       chance.is_number() ? fmt::format(" (chance {})", share_figure(chance)) : "");
+  if (const Json& host = at(e, {"memory", "host_bytes"}); host.is_number() && host > 0)
+    html += fmt::format(" A node's host keeps {}.", bytes_figure(host));
+  if (const std::string unknown = sentences(at(e, {"unknown"})); !unknown.empty())
+    html += fmt::format("<p>No published run:</p>{}", unknown);
   return html;
 }
 
