@@ -51,7 +51,7 @@ Key<L> words(std::string_view name, std::vector<Enum> L::*field,
 
 constexpr IntegerRange zero_stages{0, 3};
 
-// Errors of published peaks say nothing of rarer ones: there are some hundred.
+// There are some hundred published peaks: of rarer errors they are no evidence.
 constexpr double most_confidence = 0.999;
 
 const Keys<L>& search_rows() {

@@ -380,14 +380,14 @@ std::vector<std::string> summary_lines(const Scorecard& card) {
                   s.fits.called_too_large, s.fits.fitted, s.fits.recognised, s.fits.did_not_fit));
   if (const BrierScore score = brier_score(card.outcomes); score.runs > 0) {
     lines.push_back(fmt::format(
-        "Chance that a run fits, by the peaks of other sources: Brier score {:.3f} over {} runs, "
-        "{:.3f} over sources.",
-        score.all, score.runs, score.over_sources));
+        "Chance that a run fits, by the peaks of other sources: Brier score {:.3f} over {} runs",
+        score.all, score.runs));
+    lines.push_back(fmt::format("  ({:.3f} over sources", score.over_sources));
     if (score.out_of_memory > 0) {
-      lines.back().pop_back();
-      lines.back() += fmt::format("; {:.3f} over the {} that were out of memory.", score.of_misfits,
+      lines.back() += fmt::format(", {:.3f} over the {} that were out of memory", score.of_misfits,
                                   score.out_of_memory);
     }
+    lines.back() += ").";
   }
   lines.push_back(fmt::format("{} runs could not be predicted.", s.unpredicted));
   if (s.contradicted > 0) {

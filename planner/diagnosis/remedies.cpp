@@ -224,7 +224,7 @@ void expert_sizes(const Scenario& s, Attempts& diagnosis) {
     Scenario changed = s;
     changed.plan.etp = etp;
     const std::string set = fmt::format("plan.etp={}", etp);
-    const bool own = diagnosis.own != nullptr;  // which says so itself, as of all its keys
+    const bool own = diagnosis.own != nullptr;  // which adds the setting itself, as of all its keys
     try_change(changed, set, own ? Settings{} : Settings{set}, diagnosis);
   }
 }
@@ -564,8 +564,9 @@ std::vector<Remedy> fitting_changes(const Estimate& estimate, const Scenario& sc
                                     const OtherStacks& stacks,
                                     const std::function<bool()>& stopped) {
   const ParallelPlan& plan = estimate.plan;
-  const bool one_size = plan.stages.empty() && plan.replica_groups.empty();
-  if (estimate.fits() || !one_size || !stages_alike(scenario)) return {};
+  const bool one_size =
+      plan.stages.empty() && plan.replica_groups.empty() && estimate.meshes.empty();
+  if (estimate.fits() || !one_size) return {};
   Attempts attempts{{}, stopped, stacks};
   Scenario s = scenario;
   for (const double margin : {scenario.search.memory_margin, 0.0}) {  // tightly, if not otherwise

@@ -94,7 +94,7 @@ TEST_CASE("each source is judged by the peaks of the others") {
   for (const char* source : {"a", "b"})
     for (int i = -2; i <= 2; ++i) rows.push_back(peak(source, "s", 0.01 * i));
   const std::vector<ValidationRow> others = rows;
-  for (int i = 0; i < 5; ++i) rows.push_back(peak("c", "s", -0.5));  // what c itself would say
+  for (int i = 0; i < 5; ++i) rows.push_back(peak("c", "s", -0.5));  // what c itself measured
   rows.push_back(outcome("c", "s", 79e9, true));
   const auto chances = left_out_chances(rows);
   REQUIRE(chances.size() == 1);

@@ -62,7 +62,7 @@ TEST_CASE("which plan a point has is told where the scenario does not say") {
   const auto place_of_plan = [](const Table& table) { return table.columns.size() - 2; };
   CHECK(swept({"micro_batch=1,2"}).notes.empty());
   CHECK(sweep_of({"micro_batch=1,2"}).columns[place_of_plan(sweep_of({"micro_batch=1"}))].title ==
-        "fits");
+        "fits_probability");
 
   const Swept without = swept({"tp=1,2"}, {"plan={}"});
   REQUIRE(without.notes.size() == 1);

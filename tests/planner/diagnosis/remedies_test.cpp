@@ -167,7 +167,7 @@ nlohmann::json answered(const program::Scratch& scratch, std::vector<std::string
 
 }  // namespace
 
-TEST_CASE("each change that is said to make a plan fit is one that evaluate calls fitting") {
+TEST_CASE("each change offered to make a plan fit is one that evaluate calls fitting") {
   const program::Scratch scratch;
   scratch.write("gpt2.yaml", too_large);
   struct Asked {

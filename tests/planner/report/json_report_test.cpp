@@ -107,8 +107,10 @@ void check_time(const Json& time, const Json& plan) {
 }
 
 void check_memory(const Json& memory, const Json& plan) {
-  CHECK(keys_of(memory) ==
-        std::vector<std::string>{"peak_bytes", "capacity_bytes", "fits", "host_bytes", "stages"});
+  CHECK(keys_of(memory) == std::vector<std::string>{"peak_bytes", "capacity_bytes", "fits",
+                                                    "host_bytes", "fits_probability",
+                                                    "allocated_bytes", "reserved_bytes", "peak_at",
+                                                    "stages"});
   REQUIRE(memory["stages"].size() == plan["pp"].get<std::size_t>());
   double peak = 0;
   for (const auto& stage : memory["stages"]) {
@@ -121,6 +123,15 @@ void check_memory(const Json& memory, const Json& plan) {
   }
   CHECK(memory["peak_bytes"] == peak);
   CHECK(memory["fits"] == (memory["peak_bytes"] <= memory["capacity_bytes"]));
+  const double chance = memory["fits_probability"];
+  CHECK(chance > 0);
+  CHECK(chance < 1);
+  // What tensors take, what the allocator holds of it, and that with the contexts.
+  CHECK(memory["allocated_bytes"] <= memory["reserved_bytes"]);
+  CHECK(memory["reserved_bytes"] <= memory["peak_bytes"]);
+  const Json& fullest = memory["stages"].at(memory["peak_at"]["stage"].get<std::size_t>());
+  CHECK(fullest["total_bytes"] == peak);
+  CHECK(memory["peak_at"]["tensor_bytes"] <= fullest["activations_bytes"]);
 }
 
 // B and s are the scenario's; a plan's own figures must follow from them.
@@ -174,7 +185,12 @@ void check_evaluation(const Json& e, double global_batch, double sequence) {
     keys.emplace_back("unknown");
     CHECK(e["unknown"].size() > 0);
   }
-  CHECK(keys_of(e) == keys);
+  // What would make it fit; plans of a search fit.
+  auto own = keys_of(e);
+  const bool changes = std::erase(own, "remedies") > 0;
+  CHECK((std::erase(own, "fitting_changes") > 0) == changes);
+  if (changes) CHECK(e["memory"]["fits"] == false);
+  CHECK(own == keys);
   CHECK(e["scenario"].is_string());
   check_plan_keys(e["plan"]);
   check_close(e["plan"]["micro_batches"].get<double>() * e["plan"]["dp"].get<double>() *
