@@ -350,7 +350,7 @@ TEST_CASE("a plan that leaves less memory than a search would fits tightly") {
   const Run tight = run(words_of("evaluate all.yaml --set search.memory_margin=0.06"), scratch);
   CHECK(tight.status == 0);
   CHECK(contains(tight.out, "fits, tightly: "));
-  CHECK(contains(tight.out, "% left (search.memory_margin is 6 %; chance "));
+  CHECK(contains(tight.out, "% left (search.memory_margin 6 %; chance "));
   const Run roomy = run(words_of(two), scratch);
   CHECK(roomy.status == 0);
   CHECK_FALSE(contains(roomy.out, "tightly"));
