@@ -59,10 +59,9 @@ std::string fits_text(const Estimate& e, const Scenario& s, const ReportStyle& s
     return style.style.bad("DOES NOT FIT") + escaped(fmt::format(" ({})", chance), style);
   if (fit == MemoryFit::fits)
     return style.style.good("fits") + escaped(fmt::format(" ({})", chance), style);
-  const std::string wanted =
-      s.search.memory_confidence
-          ? margin_key(s.search)
-          : fmt::format("search.memory_margin {:g} %", 100 * s.search.memory_margin);
+  const std::string wanted = s.search.memory_confidence ? margin_key(s.search)
+                                                        : fmt::format("search.memory_margin {:g} %",
+                                                                      100 * s.search.memory_margin);
   return style.style.good(
              fmt::format("fits, tightly: {:.1f} % left", 100 * (1 - e.peak / e.capacity))) +
          escaped(fmt::format(" ({}; {})", wanted, chance), style);

@@ -201,8 +201,7 @@ TEST_CASE("a plan within the memory that a search leaves free fits tightly, and 
   const std::string file = scratch.path() / "qlora.yaml";
   const auto evaluated = in_process::run("shardplan evaluate " + file);
   CHECK(evaluated.status == 0);
-  CHECK(
-      contains(evaluated.text, "fits, tightly: 5.7 % left (search.memory_margin 6 %; chance "));
+  CHECK(contains(evaluated.text, "fits, tightly: 5.7 % left (search.memory_margin 6 %; chance "));
   CHECK(in_process::run("shardplan plan " + file + " --set plan={}").status == 3);
   const auto searched = in_process::run("shardplan evaluate " + file + " --set plan=auto");
   CHECK(searched.status == 0);
