@@ -108,7 +108,7 @@ CommandResult answered(const Session& session, const Scenario& s, const Strategi
   return result;
 }
 
-// The report of stages that are alike in their sizes.
+// The report of stages of equal sizes.
 CommandResult plan_alike(const Session& session, const Scenario& s, const Stopwatch& watch,
                          Strategies all, const Interruption& interruption, const MoreJson& more) {
   const auto seconds = wall_time(session, watch);

@@ -373,6 +373,12 @@ std::vector<ParallelPlan> quickest(const Family& family, const Scenario& s) {
     plans.push_back(family.plan);
     plans.back().zero = 3;
   }
+  // ZeRO 3 that sends activations to the host where they do not fit may take longer than members
+  // that recompute some; ZeRO 2 sends none, and gathers nothing.
+  if (s.training.stack.memory.activation_offload && plans.back().zero == 3) {
+    plans.push_back(family.plan);
+    plans.back().zero = 2;
+  }
   return plans;
 }
 

@@ -65,7 +65,7 @@ bool brackets_partial(const MemberChoices& choices, const Family& family,
                       const costmodel::ModelSpec& model);
 
 // Plans whose fastest bounds all members: the representative, and, if the members include ZeRO-3,
-// the same with ZeRO-3.
+// the same with ZeRO-3; with ZeRO-2 where ZeRO-3 may send activations to the host.
 std::vector<costmodel::ParallelPlan> quickest(const Family& family,
                                               const costmodel::Scenario& scenario);
 

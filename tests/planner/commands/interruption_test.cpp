@@ -134,7 +134,7 @@ TEST_CASE("plan interrupted before it has a plan says so, in every format") {
   CHECK_FALSE(std::filesystem::exists(scratch.path() / "best.yaml"));
 }
 
-TEST_CASE("sweep interrupted prints the rows it has, each of them whole") {
+TEST_CASE("sweep interrupted prints the rows it has, each of them complete") {
   const Scratch scratch;
   std::string command =
       "sweep gpt3-175b-selene --format csv --over tp=1,2,4,8 --over "
