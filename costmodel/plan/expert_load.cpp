@@ -68,9 +68,10 @@ ExpertLoads skewed_loads(std::int64_t experts, double s) {
   divide_by_mean(loads);
   ExpertLoads layers(static_cast<std::size_t>(drawn_layers(experts)), loads);
   for (auto& layer : layers) {
-    for (std::size_t i = layer.size(); i > 1; --i)  // Fisher and Yates
+    for (std::size_t i = layer.size(); i > 1; --i) {  // Fisher and Yates
       std::swap(layer[i - 1],
                 layer[static_cast<std::size_t>(draws.uniform() * static_cast<double>(i))]);
+    }
   }
   return layers;
 }

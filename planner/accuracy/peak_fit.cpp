@@ -159,22 +159,24 @@ class KnownPeaks {
   const Terms& terms(const std::string& source, SourceNames others) {
     others.insert(source);
     std::erase_if(others, [this](const std::string& name) { return !peaked_.contains(name); });
-    const auto [at, fresh] = terms_.try_emplace({source, others});
+    const auto placed = terms_.try_emplace({source, others});
+    Terms& own = placed.first->second;
     const auto& peaks = spreads(others);
-    if (!fresh || !peaks) return at->second;
+    if (!placed.second || !peaks) return own;
     const auto add = [&](const std::string& of, const std::string& stack, double log, auto is) {
       if (of != source || peaks->stacks.contains(stack)) return;
-      at->second.push_back({log - peaks->all.middle, peaks->all.scale, is});
+      own.push_back({log - peaks->all.middle, peaks->all.scale, is});
     };
     if (peaked_.contains(source)) {
       for (const PublishedPeak& peak : peaks_)
         add(peak.source, peak.stack, peak.residual, Term::peak);
     } else {
-      for (const KnownOutcome& run : known_)
+      for (const KnownOutcome& run : known_) {
         add(run.source, run.stack, std::log(run.capacity / run.peak),
             run.ran ? Term::ran : Term::misfit);
+      }
     }
-    return at->second;
+    return own;
   }
 
   // The sum over sources of the mean log likelihood of their runs, each left out.

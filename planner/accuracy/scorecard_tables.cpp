@@ -325,6 +325,39 @@ Table contradicted_rows(const std::vector<ValidationRow>& rows) {
   return t;
 }
 
+void add_order(const Scorecard& card, std::vector<std::string>& lines) {
+  if (!card.rank.groups.empty()) {
+    lines.push_back(fmt::format(
+        "Order of plans: {} workloads with 3 plans or more, Spearman {:.2f}, {:.0f} % of {} pairs "
+        "right.",
+        card.rank.groups.size(), card.rank.mean_spearman, card.rank.pairs_right_pct,
+        card.rank.pairs));
+    lines.push_back(fmt::format("  The ratio of two of their times is off by {:.1f} %.",
+                                card.rank.ratio_error_pct));
+  }
+  if (const ChoiceFigures f = figures_of(card.rank.choices); f.workloads > 0) {
+    lines.push_back(
+        fmt::format("Best plan: the one predicted is within {:g} % of the fastest measured in {} "
+                    "of {} workloads "
+                    "({:.0f} %).",
+                    as_fast_pct, f.right, f.workloads, f.right_pct));
+  }
+}
+
+void add_chances(const Scorecard& card, std::vector<std::string>& lines) {
+  if (const BrierScore score = brier_score(card.outcomes); score.runs > 0) {
+    lines.push_back(fmt::format(
+        "Chance that a run fits, by the peaks of other sources: Brier score {:.3f} over {} runs",
+        score.all, score.runs));
+    lines.push_back(fmt::format("  ({:.3f} over sources", score.over_sources));
+    if (score.out_of_memory > 0) {
+      lines.back() += fmt::format(", {:.3f} over the {} that were out of memory", score.of_misfits,
+                                  score.out_of_memory);
+    }
+    lines.back() += ").";
+  }
+}
+
 }  // namespace
 
 std::vector<std::string> summary_lines(const Scorecard& card) {
@@ -354,22 +387,7 @@ std::vector<std::string> summary_lines(const Scorecard& card) {
       fmt::format("  Interval score {:.1f} % (width, and 20 times by how much a run is outside; "
                   "mean over runs).",
                   s.all.interval_score));
-  if (!card.rank.groups.empty()) {
-    lines.push_back(fmt::format(
-        "Order of plans: {} workloads with 3 plans or more, Spearman {:.2f}, {:.0f} % of {} pairs "
-        "right.",
-        card.rank.groups.size(), card.rank.mean_spearman, card.rank.pairs_right_pct,
-        card.rank.pairs));
-    lines.push_back(fmt::format("  The ratio of two of their times is off by {:.1f} %.",
-                                card.rank.ratio_error_pct));
-  }
-  if (const ChoiceFigures f = figures_of(card.rank.choices); f.workloads > 0) {
-    lines.push_back(
-        fmt::format("Best plan: the one predicted is within {:g} % of the fastest measured in {} "
-                    "of {} workloads "
-                    "({:.0f} %).",
-                    as_fast_pct, f.right, f.workloads, f.right_pct));
-  }
+  add_order(card, lines);
   if (s.memory.rows > 0) {
     lines.push_back(fmt::format("Peak memory of {} runs: mean error {:.1f} %, bias {:+.1f} %.",
                                 s.memory.rows, s.memory.mape, s.memory.bias));
@@ -378,17 +396,7 @@ std::vector<std::string> summary_lines(const Scorecard& card) {
       fmt::format("Fitting: {} of {} runs that ran are called too large; {} of {} that did not are "
                   "recognised.",
                   s.fits.called_too_large, s.fits.fitted, s.fits.recognised, s.fits.did_not_fit));
-  if (const BrierScore score = brier_score(card.outcomes); score.runs > 0) {
-    lines.push_back(fmt::format(
-        "Chance that a run fits, by the peaks of other sources: Brier score {:.3f} over {} runs",
-        score.all, score.runs));
-    lines.push_back(fmt::format("  ({:.3f} over sources", score.over_sources));
-    if (score.out_of_memory > 0) {
-      lines.back() += fmt::format(", {:.3f} over the {} that were out of memory", score.of_misfits,
-                                  score.out_of_memory);
-    }
-    lines.back() += ").";
-  }
+  add_chances(card, lines);
   lines.push_back(fmt::format("{} runs could not be predicted.", s.unpredicted));
   if (s.contradicted > 0) {
     lines.push_back(

@@ -324,13 +324,14 @@ void add_experts(Inputs& inputs) {
   using S = StackSpec;
   if (inputs.scenario().model.experts == 0) return;
   constexpr auto time = Dimension::time, count = Dimension::count;
-  if (!inputs.scenario().training.expert_load.given())
+  if (!inputs.scenario().training.expert_load.given()) {
     inputs.add({.key = "training.expert_imbalance",
                 .name = "load of the fullest rank of experts",
                 .spread = of_imbalance,
                 .least = 1},
                inputs.scenario().training.expert_imbalance,
                [](Scenario& s, double value) { s.training.expert_imbalance = value; });
+  }
   for (std::size_t g = 0; g < groups_of(inputs.scenario().cluster).size(); ++g) {
     if (!inputs.scenario().training.stack.host.counts_calls) break;
     OfDevice(inputs, g).add({.key = "launch.call_s",

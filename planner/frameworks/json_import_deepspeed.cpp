@@ -269,9 +269,10 @@ void read_offload(DeepSpeedImport& in) {
     const Json* part = in.find("zero_optimization", key);
     if (part == nullptr || !part->is_object()) return false;
     const std::string device = part->value("device", "none");
-    if (device != "none" && device != "cpu")
+    if (device != "none" && device != "cpu") {
       in.job.left_out.push_back(
           fmt::format("zero_optimization.{}: device {}: only cpu has a model", key, device));
+    }
     return device == "cpu";
   };
   const bool states = kept("offload_optimizer"), parameters = kept("offload_param");
@@ -280,16 +281,13 @@ void read_offload(DeepSpeedImport& in) {
   const double ratio = states && part->contains("ratio") && part->at("ratio").is_number()
                            ? part->at("ratio").get<double>()
                            : 1;
-  if (parameters && ratio < 1)
+  if (parameters && ratio < 1) {
     in.job.left_out.emplace_back(
         "zero_optimization.offload_optimizer.ratio: with offload_param all states are taken as "
         "kept there");
-  if (parameters)
-    in.put("plan", "offload", "parameters");
-  else if (ratio >= 1)
-    in.put("plan", "offload", "optimizer");
-  else
-    in.put_share("plan", "offload", "optimizer", ratio);
+  }
+  if (!parameters && ratio < 1) return in.put_share("plan", "offload", "optimizer", ratio);
+  in.put("plan", "offload", parameters ? "parameters" : "optimizer");
 }
 
 // ZeRO++, of stage 3 alone.

@@ -307,6 +307,24 @@ void sharded_rows(const ParallelPlan& p, double weights, double gradients, doubl
                      p.shards_states_further() ? ", the optimizer's not by their number" : "")));
 }
 
+// What holds the peak.
+void peak_rows(const Estimate& e, const Scenario& s, Evaluator& evaluator, Rows& rows) {
+  const costmodel::PeakPlace peak = evaluator.peak_place(e);
+  rows.add("peak", format_bytes(e.peak),
+           fmt::format("of {} on stage {}: fits with a chance of {}", format_bytes(e.capacity),
+                       e.fullest, fits_chance(e, s)));
+  if (!peak.op.empty()) {
+    rows.add("peak at", peak.op,
+             fmt::format("{} pass, a layer of kind {}: works on {}", peak.pass, peak.layer,
+                         format_bytes(peak.working)));
+  }
+  if (peak.kept.value > 0) {
+    rows.add("most kept", peak.tensor,
+             fmt::format("{} of the activations kept for backward, over layers and micro-batches",
+                         format_bytes(peak.kept)));
+  }
+}
+
 void memory_rows(const Estimate& e, const Scenario& s, Evaluator& evaluator, Rows& rows) {
   const ParallelPlan p = e.plan;
   rows.group("memory");
@@ -357,20 +375,7 @@ void memory_rows(const Estimate& e, const Scenario& s, Evaluator& evaluator, Row
   }
   rows.add("in flight", number(e.memory.front().in_flight_micro_batches),
            "micro-batches held by stage 0 at most");
-  const costmodel::PeakPlace peak = evaluator.peak_place(e);
-  rows.add("peak", format_bytes(e.peak),
-           fmt::format("of {} on stage {}: fits with a chance of {}", format_bytes(e.capacity),
-                       e.fullest, fits_chance(e, s)));
-  if (!peak.op.empty()) {
-    rows.add("peak at", peak.op,
-             fmt::format("{} pass, a layer of kind {}: works on {}", peak.pass, peak.layer,
-                         format_bytes(peak.working)));
-  }
-  if (peak.kept.value > 0) {
-    rows.add("most kept", peak.tensor,
-             fmt::format("{} of the activations kept for backward, over layers and micro-batches",
-                         format_bytes(peak.kept)));
-  }
+  peak_rows(e, s, evaluator, rows);
 }
 
 void flop_rows(const Estimate& e, const Scenario& s, Rows& rows) {

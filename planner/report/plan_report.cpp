@@ -52,9 +52,10 @@ std::string causal_text(const Estimate& e) {
 std::string fits_text(const Estimate& e, const Scenario& s, const ReportStyle& style) {
   const MemoryFit fit = fit_of(e, s.search.memory_margin);
   std::string chance = "chance " + fits_chance(e, s);
-  if (!s.training.peak_errors.measured)
+  if (!s.training.peak_errors.measured) {
     chance += fmt::format("; no peak by {} was measured",
                           s.training.stack.name.empty() ? "this stack" : s.training.stack.name);
+  }
   if (fit == MemoryFit::exceeds)
     return style.style.bad("DOES NOT FIT") + escaped(fmt::format(" ({})", chance), style);
   if (fit == MemoryFit::fits)
