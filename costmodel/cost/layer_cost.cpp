@@ -16,7 +16,6 @@ Cost& Cost::operator+=(const Cost& o) {
   model += o.model;
   executed += o.executed;
   traffic += o.traffic;
-  kernels += o.kernels;
   host += o.host;
   return *this;
 }
@@ -29,7 +28,6 @@ void Cost::add(const Cost& o, double times) {
   model += o.model * times;
   executed += o.executed * times;
   traffic += o.traffic * times;
-  kernels += static_cast<int>(o.kernels * times);
   host += o.host * times;
 }
 

@@ -22,9 +22,9 @@ struct Cost {
   Flops model;
   Flops executed;
   Traffic traffic;
-  int kernels = 0;
-  int launches = 0;  // of one pass, which sums leave out: kernels, or calls where those are counted
-  Seconds host;      // time of its launches
+  // Of one pass; sums leave them out. Launches are kernels, or calls where those are counted.
+  int kernels = 0, launches = 0;
+  Seconds host;  // time of the launches
   Seconds time() const { return compute + tp_comm + cp_comm + ep_comm; }
   Cost& operator+=(const Cost& o);
   void add(const Cost& o, double times);  // o, so many times

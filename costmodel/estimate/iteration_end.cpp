@@ -12,12 +12,6 @@
 
 namespace costmodel {
 
-double own_parameters(const ParallelPlan& plan, const RankWeights& rank) {
-  if (plan.zero < 1) return rank.all;
-  const double part = sharded(rank.all, rank.experts, plan);
-  return plan.shards_states_further() ? part / plan.dp_replicate : part;
-}
-
 std::optional<KernelTime> optimizer_kernels(const ParallelPlan& plan, const Workload& on,
                                             const RankWeights& rank) {
   const TrainingSpec& training = on.training;
@@ -81,7 +75,7 @@ Seconds host_step(const PlanInputs& in, double own) {
          Bytes(ranks * moved * passes) / (host_memory_bandwidth(cluster) * host_adam_efficiency);
 }
 
-Seconds device_step(const PlanInputs& in, const RankParameters& rank) {
+Seconds optimizer_time(const PlanInputs& in, const RankParameters& rank) {
   const ClusterSpec& cluster = in.on.cluster;
   const TrainingSpec& training = in.on.training;
   const double part = sharded(rank.all, rank.experts, in.plan);
@@ -98,14 +92,6 @@ Seconds device_step(const PlanInputs& in, const RankParameters& rank) {
                                                                 : rank.all;
   return streaming_time(optimizer_traffic(own, kept_gradients, training), optimizer_passes,
                         cluster.device);
-}
-
-// Device and host update their shares at the same time.
-Seconds optimizer_time(const PlanInputs& in, const RankParameters& rank) {
-  const Seconds device = device_step(in, rank);
-  const double away = in.plan.offload.optimizer;
-  if (away == 0) return device;
-  return max(device * (1 - away), host_step(in, own_parameters(in.plan, rank)));
 }
 
 // One message after the other, each of at most `bucket`; 0: a single one.
@@ -240,6 +226,16 @@ AfterPipeline after_pipeline(const PlanInputs& in, const RankParameters& weights
   return after;
 }
 
+// Device and host update their shares at the same time.
+void share_with_host(const PlanInputs& in, std::span<const RankParameters> weights,
+                     std::vector<AfterPipeline>& all) {
+  const double away = in.plan.offload.optimizer;
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    all[i].optimizer =
+        max(all[i].optimizer * (1 - away), host_step(in, own_parameters(in.plan, weights[i])));
+  }
+}
+
 }  // namespace
 
 std::vector<AfterPipeline> after_pipeline(const PlanInputs& in,
@@ -250,6 +246,7 @@ std::vector<AfterPipeline> after_pipeline(const PlanInputs& in,
   all.reserve(weights.size());
   for (std::size_t i = 0; i < weights.size(); ++i)
     all.push_back(after_pipeline(in, weights[i], pass_of(in, rows, in.alike->kinds[i]), tensor));
+  if (in.plan.offload.optimizer > 0) share_with_host(in, weights, all);
   return all;
 }
 

@@ -12,11 +12,14 @@
 
 namespace costmodel {
 
+// The parameters that a rank updates.
+inline double own_parameters(const ParallelPlan& plan, const RankWeights& rank) {
+  return plan.zero < 1 ? rank.all : sharded_states(rank.all, rank.experts, plan);
+}
+
 // Memory traffic of an optimizer step. It clears the gradient buffers of `gradients` parameters;
 // computes the norm, unscales and clips over its `own` parameters; Adam reads the gradient, reads
 // and writes its states, and writes the parameters (SimuMax counts the same passes).
-// The parameters that a rank updates.
-double own_parameters(const ParallelPlan& plan, const RankWeights& rank);
 Bytes optimizer_traffic(double own, double gradients, const TrainingSpec& training);
 inline constexpr int optimizer_passes = 5;
 // The framework's own kernels for it, clipping included, on a rank with these parameters; nothing

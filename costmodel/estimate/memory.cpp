@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 
 #include "costmodel/estimate/stage_cost.hpp"
 #include "costmodel/estimate/zero_plus_plus.hpp"
@@ -51,6 +52,39 @@ Bytes pending_by(const PlanInputs& in, std::size_t k) {
   return kept;
 }
 
+// Calls `visit` for the layers of virtual stage k, the last first: the kind, whether recomputed,
+// the footprint, and the working set above everything that is held when the stage's last layer
+// begins its backward, which is the layer's own less what the layers after it had kept.
+template <class Visit>
+void each_working(const PlanInputs& in, std::size_t k, const Visit& visit) {
+  const LayerPrices& f = in.layers;
+  const LayerMix& mix = in.mixes()[k];
+  Bytes kept;
+  const auto add = [&](LayerKind kind, const LayerCost& layer, bool again, int count) {
+    if (count == 0) return;
+    const Footprint& own = layer.footprint;
+    visit(kind, again, own, max(own.forward_transient, own.backward_transient) - kept);
+    kept += own.kept * count;
+  };
+  if (k == in.last_stage()) add(LayerKind::head, *f.head, false, 1);
+  for (std::size_t i = f.count; i-- > 0;) {
+    const LayerPrices::Kind& kind = f.kinds[i];
+    add(kind.group->kind, *kind.whole, false, kind.number(mix) - kind.repeated(mix));
+  }
+  for (std::size_t i = f.count; i-- > 0;)
+    add(f.kinds[i].group->kind, *f.kinds[i].again, true, f.kinds[i].repeated(mix));
+  if (mix.decoder_starts) add(LayerKind::decoder_embedding, *f.decoder_embedding, false, 1);
+  if (k == 0) add(LayerKind::embedding, *f.embedding, false, 1);
+}
+
+// The largest of them, as largest_working() without its place: a search asks for nothing else.
+Bytes working_by(const PlanInputs& in, std::size_t k) {
+  Bytes most;
+  each_working(in, k,
+               [&](LayerKind, bool, const Footprint&, Bytes above) { most = max(most, above); });
+  return most;
+}
+
 // By row.
 std::vector<StageBytes> stage_bytes(const PlanInputs& in) {
   const bool split = splits_backward(in.plan.schedule);
@@ -61,7 +95,7 @@ std::vector<StageBytes> stage_bytes(const PlanInputs& in) {
                       ? all[row.layers]
                       : StageBytes{.kept = kept_by(in, row.stage),
                                    .pending = split ? pending_by(in, row.stage) : Bytes(0),
-                                   .working = largest_working(in, row.stage).bytes});
+                                   .working = working_by(in, row.stage)});
   }
   return all;
 }
@@ -76,7 +110,16 @@ struct Held {
 class RankChunks {
  public:
   RankChunks(const PlanInputs& in, std::span<const StageBytes> rows, std::size_t rank)
-      : in_(in), rows_(rows), rank_(rank), chunks_(in.plan.chunks()) {}
+      : in_(in),
+        rows_(rows),
+        rank_(rank),
+        chunks_(in.plan.chunks()),
+        first_(of(0).kept),
+        middle_(chunks_ > 2 ? of(1).kept : first_),
+        last_(of(chunks_ - 1).kept) {}
+
+  // To another rank of the same kind, whose chunks are equal.
+  void move_to(std::size_t rank) { rank_ = rank; }
 
   // The largest mix of chunks in flight.
   Held held() const {
@@ -125,7 +168,7 @@ class RankChunks {
       const auto rank = static_cast<int>(rank_);
       const double at_once = std::min(
           m, row_of(plan.schedule).forwards_first(rank, {plan.pp, plan.vpp, m, {}, {}, {}, {}}));
-      return {of(0).kept * at_once, at_once};
+      return {first_ * at_once, at_once};
     }
     return in_.held.chunks != nullptr ? held_by_uneven() : held_by_even();
   }
@@ -145,17 +188,14 @@ class RankChunks {
 
   // For chunks that weigh the same but for the first and the last.
   Held held_by_even() const {
-    const int chunks = in_.plan.vpp;
-    const Bytes first = of(0).kept, last = of(chunks - 1).kept;
-    const Bytes middle = chunks > 2 ? of(1).kept : first;
-    const Bytes more_first = first - middle, more_last = last - middle;
+    const Bytes more_first = first_ - middle_, more_last = last_ - middle_;
     Bytes most;
     int total = 0;
     for (const EndMix& mix : (*in_.held.ends)[rank_]) {
-      most = max(most, middle * mix.total + more_first * mix.first + more_last * mix.last);
+      most = max(most, middle_ * mix.total + more_first * mix.first + more_last * mix.last);
       total = std::max(total, mix.total);
     }
-    return {most, static_cast<double>(total) / chunks};
+    return {most, static_cast<double>(total) / chunks_};
   }
 
   // For chunks of any size: every maximal mix, weighted chunk by chunk.
@@ -188,9 +228,8 @@ class RankChunks {
     }
     Bytes forwards;  // what they hold alone: chunks that weigh differently may pass the limit
     if (in_.plan.chunks() > 1) {
-      const Bytes down = of(0).kept;
       for (const EndMix& mix : (*in_.held.ends)[rank_])
-        forwards = max(forwards, down * mix.first + (kept - down) * mix.last);
+        forwards = max(forwards, first_ * mix.first + (kept - first_) * mix.last);
     }
     const bool limited = row_of(in_.plan.schedule).held_limit != nullptr;
     const double limit = limited ? held_limit(in_.plan.schedule, in_.plan.pp, in_.plan.choices) : 0;
@@ -201,6 +240,7 @@ class RankChunks {
   std::span<const StageBytes> rows_;
   std::size_t rank_;
   int chunks_;
+  Bytes first_, middle_, last_;  // kept by chunks, where all but the ends weigh the same
 };
 
 // What plan.offload sends to the host of a rank that updates `own` parameters. The optimizer there
@@ -300,27 +340,11 @@ Bytes buffers_of(const PlanInputs& in, std::size_t rank, Bytes transfer) {
 }  // namespace
 
 LargestWorking largest_working(const PlanInputs& in, std::size_t k) {
-  const LayerPrices& f = in.layers;
-  const LayerMix& mix = in.mixes()[k];
   LargestWorking most;
-  Bytes behind;
-  const auto add = [&](LayerKind kind, const LayerCost& layer, bool again, int count) {
-    if (count == 0) return;
-    const Footprint& own = layer.footprint;
+  each_working(in, k, [&](LayerKind kind, bool again, const Footprint& own, Bytes above) {
     const bool backward = own.backward_transient >= own.forward_transient;
-    const Bytes above = max(own.forward_transient, own.backward_transient) - behind;
     if (above > most.bytes) most = {kind, again, backward, above};
-    behind += own.kept * count;
-  };
-  if (k == in.last_stage()) add(LayerKind::head, *f.head, false, 1);
-  for (std::size_t i = f.count; i-- > 0;) {
-    const LayerPrices::Kind& kind = f.kinds[i];
-    add(kind.group->kind, *kind.whole, false, kind.number(mix) - kind.repeated(mix));
-  }
-  for (std::size_t i = f.count; i-- > 0;)
-    add(f.kinds[i].group->kind, *f.kinds[i].again, true, f.kinds[i].repeated(mix));
-  if (mix.decoder_starts) add(LayerKind::decoder_embedding, *f.decoder_embedding, false, 1);
-  if (k == 0) add(LayerKind::embedding, *f.embedding, false, 1);
+  });
   return most;
 }
 
@@ -334,22 +358,24 @@ std::vector<RankRow> rank_rows(const PlanInputs& in, std::span<const RankParamet
   // A rank's standing memory is that of the first of its kind; micro-batches in flight differ.
   Bytes working, buffers;
   std::size_t known = kind_of.size();  // the kind that the former are of
+  std::optional<RankChunks> chunks;    // of that kind
   for (std::size_t r = 0; r < kind_of.size(); ++r) {
-    const RankChunks chunks(in, rows, r);
     const std::size_t kind = kind_of[r];
     ranks[r].weights = weights[kind];
     ranks[r].after = after[kind];
     StageMemory& memory = ranks[r].memory;
     if (kind != known) {
+      chunks.emplace(in, rows, r);
       memory = states_of(in, weights[kind]);
-      if (in.plan.chunks() == 1) memory.each = chunks.of(0).kept * (1 + stack.fragmentation);
-      working = chunks.working();
+      if (in.plan.chunks() == 1) memory.each = chunks->of(0).kept * (1 + stack.fragmentation);
+      working = chunks->working();
       buffers = buffers_of(in, r, transfer);
       known = kind;
     } else {
+      chunks->move_to(r);
       memory = ranks[r - 1].memory;
     }
-    const Held held = chunks.held();
+    const Held held = chunks->held();
     memory.in_flight_micro_batches = held.micro_batches;
     memory.activations = held.bytes + working;
     memory.buffers = buffers;
@@ -424,6 +450,7 @@ Offload offload_of(const PlanInputs& in, const StageMemory& memory) {
   const DeviceSpec& device = in.on.cluster.device;
   const BytesPerSecond link = device.host_bandwidth;
   const int asked = in.plan.offload.activation_layers;
+  if (asked == 0 && !stack.activation_offload) return {};
   const bool allowed = stack.activation_offload && in.plan.zero == 3 && in.plan.pp == 1 &&
                        in.plan.recompute.granularity == Recomputation::none && link.value > 0 &&
                        memory.total() > device.memory && model.layers > 1 && !model.mixes_layers();
@@ -448,7 +475,6 @@ Offload offload_of(const PlanInputs& in, const StageMemory& memory) {
 }
 
 StageMemory without_offloaded(const PlanInputs& in, const Offload& offload, StageMemory memory) {
-  if (offload.layers == 0) return memory;
   const Bytes away = offloaded(in, offload);
   memory.activations -= away;
   memory.host += away;

@@ -42,7 +42,7 @@ HeldShares held_shares(const PlanInputs& in);
 // here). `memory` is that of the only rank, if everything stays on the device.
 Offload offload_of(const PlanInputs& in, const StageMemory& memory);
 
-// What stays on the device.
+// What stays on the device where some layers are sent.
 StageMemory without_offloaded(const PlanInputs& in, const Offload& offload, StageMemory memory);
 
 }  // namespace costmodel

@@ -23,12 +23,15 @@ std::size_t fullest_of(const std::vector<RankRow>& ranks) {
   return fullest;
 }
 
-// Of all ranks of a node, as if each kept what the fullest does; and half as much again, as
-// DeepSpeed's estimates add for pinned buffers and copies (additional_buffer_factor of
+// What a node's ranks keep in host memory, as if each kept what the fullest does; and half as much
+// again, as DeepSpeed's estimates add for pinned buffers and copies (additional_buffer_factor of
 // estimate_zero3_model_states_mem_needs, deepspeed/runtime/zero/stage3.py).
-Bytes host_of_node(Bytes rank, const ClusterSpec& cluster) {
+void set_host(const ClusterSpec& cluster, PlanCost& c) {
   constexpr double buffers = 1.5;
-  return rank * (buffers * static_cast<double>(ranks_on_a_node(cluster)));
+  Bytes most;
+  for (const RankRow& rank : c.ranks) most = max(most, rank.memory.host);
+  c.host = most * (buffers * static_cast<double>(ranks_on_a_node(cluster)));
+  c.in_host = cluster.host_memory.value <= 0 || c.host <= cluster.host_memory;
 }
 
 }  // namespace
@@ -44,14 +47,11 @@ PlanCost plan_cost(const PlanInputs& in, PlanCost&& spent) {
                       std::move(spent.ranks));
   if (!keeps_alike(in.on.training.optimizer)) c.optimizer = weights.front().optimizer;
   c.offload = offload_of(in, c.ranks.front().memory);
-  c.ranks.front().memory = without_offloaded(in, c.offload, c.ranks.front().memory);
+  if (c.offload.layers > 0)
+    c.ranks.front().memory = without_offloaded(in, c.offload, c.ranks.front().memory);
   c.fullest = fullest_of(c.ranks);
   c.peak = c.ranks[c.fullest].memory.total();
-  if (in.plan.offload.any()) {
-    for (const RankRow& rank : c.ranks) c.host = max(c.host, rank.memory.host);
-    c.host = host_of_node(c.host, in.on.cluster);
-    c.in_host = in.on.cluster.host_memory.value <= 0 || c.host <= in.on.cluster.host_memory;
-  }
+  if (in.plan.offload.any()) set_host(in.on.cluster, c);
   const double gradient = gradient_bytes_per_parameter(in.on.training);
   for (const RankParameters& rank : weights)
     c.gradient_bytes = max(c.gradient_bytes, Bytes(rank.all * gradient));

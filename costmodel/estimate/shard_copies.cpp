@@ -37,8 +37,6 @@ void add(const PlanInputs& in, const LayerCost& layer, double times, const Shard
                 after = lengthened(layer.backward, copies.backward, launch, backward) * times;
   row.forward.compute += ahead;
   row.backward.compute += after;
-  row.forward.kernels += static_cast<int>(forward * times);
-  row.backward.kernels += static_cast<int>(backward * times);
   row.forward.host += forward * times * launch;
   row.backward.host += backward * times * launch;
   // They are of weights: in a split backward, of the weight gradient.

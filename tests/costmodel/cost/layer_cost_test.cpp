@@ -142,7 +142,8 @@ TEST_CASE("a split backward: the same work and traffic, a third of the products'
     const LayerCost cost = layer_cost(list, Recomputed::nothing, pricing);
     const Cost sum = cost.input_gradient + cost.weight_gradient;
     CHECK(sum.executed.value == cost.backward.executed.value);
-    CHECK(sum.kernels == cost.backward.kernels);
+    CHECK(cost.input_gradient.kernels + cost.weight_gradient.kernels == cost.backward.kernels);
+    CHECK(sum.host == cost.backward.host);
     CHECK(sum.traffic.total().value == cost.backward.traffic.total().value);
     CHECK(fixtures::relative_error(sum.compute.value, cost.backward.compute.value) <= 1e-12);
     // What hid behind the other part's product does not any more.
