@@ -135,6 +135,9 @@ std::vector<Combination> pairwise_covering() {
   }
   std::mt19937 random(7);
   for (std::size_t i = valid.size(); i > 1; --i) std::swap(valid[i - 1], valid[random() % i]);
+  // All that are chosen are among these. The rest would ask, for pairs that cannot stand together,
+  // whether each is valid.
+  valid.resize(5000);
   const auto code = [](const std::array<std::size_t, 4>& pair) {  // no dimension has 5 choices
     return ((pair[0] * dimensions().size() + pair[2]) * 4 + pair[1]) * 4 + pair[3];
   };
