@@ -33,6 +33,16 @@ if(SHARDPLAN_SANITIZE)
   add_link_options(${sanitize})
 endif()
 
+# without_pointer_checks(<target>): for sources that hold no casts of pointers nor memory of their own. Only such casts make
+# misaligned pointers or ones of a wrong class; null and stray ones the address sanitizer finds where they are used. The checks
+# precede every use of a pointer, and without them GCC 12 takes 0.65 of the time (costmodel/estimate: 30 for 46 CPU-seconds,
+# 1.7 for 2.8 MB). Arithmetic, casts of numbers, shifts, enumerations and bounds of arrays are checked all the same.
+function(without_pointer_checks target)
+  if(SHARDPLAN_SANITIZE MATCHES "undefined")
+    target_compile_options(${target} PRIVATE -fno-sanitize=null,alignment,vptr,object-size,pointer-overflow)
+  endif()
+endfunction()
+
 find_program(CCACHE ccache)
 if(CCACHE)
   foreach(language CXX CUDA)

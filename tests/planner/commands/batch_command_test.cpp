@@ -17,6 +17,7 @@
 #include <thread>
 
 #include "tests/planner/support/cli_cases.hpp"
+#include "tests/planner/support/few_plans.hpp"
 #include "tests/planner/support/pages.hpp"
 #include "tests/run_program.hpp"
 #include "tests/sanitized.hpp"
@@ -35,7 +36,8 @@ void write_scenarios(const Scratch& scratch) {
   std::filesystem::create_directory(scratch.path() / "s");
   const std::string job =
       "model: llama-3-8b\ncluster: {base: dgx-h100, devices: 16}\n"
-      "training: {global_batch: 64, sequence: 8192, precision: bf16}\n";
+      "training: {global_batch: 64, sequence: 8192, precision: bf16}\n" +
+      few_plans::if_sanitized;
   scratch.write("s/evaluated.yaml", "command: evaluate\n" + cli::llama);
   scratch.write("s/planned.yaml", job);
   scratch.write("s/swept.yaml", "command: sweep --over tp=1,2,4\n" + cli::llama);

@@ -2,6 +2,7 @@
 
 #include <doctest/doctest.h>
 
+#include "tests/planner/support/few_plans.hpp"
 #include "tests/planner/support/pages.hpp"
 
 namespace json_tornado_test {
@@ -14,7 +15,8 @@ TEST_CASE("every figure of what the answer hangs on stands on the page, a bar fo
   const program::Scratch scratch;
   scratch.write("s.yaml",
                 "model: llama-3-8b\ncluster: {base: dgx-h100, devices: 16}\n"
-                "training: {global_batch: 32, sequence: 8192, stack: megatron-core-2025}\n");
+                "training: {global_batch: 32, sequence: 8192, stack: megatron-core-2025}\n" +
+                    few_plans::if_sanitized);
   const std::string command = "plan s.yaml --strategy grid --sensitivity";
   const Both found = both(command, scratch);
   const auto& inputs = found.json["sensitivity"]["inputs"];

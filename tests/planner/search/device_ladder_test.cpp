@@ -5,6 +5,7 @@
 #include "costmodel/estimate/evaluator.hpp"
 #include "planner/search/grid_search.hpp"
 #include "tests/planner/support/device_runs.hpp"
+#include "tests/sanitized.hpp"
 
 namespace device_ladder_test {
 
@@ -29,7 +30,7 @@ double days_on(std::int64_t devices) {
 
 TEST_CASE("A deadline gets the fewest whole nodes that keep it") {
   const auto s = device_runs::priced();
-  for (const std::int64_t enough : {16, 24, 32, 64}) {
+  for (const std::int64_t enough : thinned(std::vector<std::int64_t>{24, 16, 32, 64}, 2)) {
     const double days = days_on(enough) * 1.0001;
     const auto ladder = device_ladder(s, {.days = days, .usd = 0}, even);
     REQUIRE(ladder.chosen);
@@ -78,7 +79,7 @@ TEST_CASE("Each number has the plan that the search finds there, uneven ones too
   const auto ladder = device_ladder(s, {.days = 62, .usd = 0});
   REQUIRE(ladder.chosen);
   int uneven = 0;
-  for (const auto& rung : ladder.rungs) {
+  for (const auto& rung : thinned(ladder.rungs, 8)) {
     CAPTURE(rung.devices);
     CHECK((rung.best || rung.devices < 512));
     if (!rung.best || rung.devices < 512) continue;
@@ -90,7 +91,7 @@ TEST_CASE("Each number has the plan that the search finds there, uneven ones too
     CHECK(best->iteration == rung.best->iteration);
     uneven += best->plan.stage_layers.empty() ? 0 : 1;
   }
-  CHECK(uneven >= 3);
+  CHECK((sanitized || uneven >= 3));
 }
 
 TEST_CASE("A ladder that is stopped says so") {

@@ -22,6 +22,7 @@
 #include "planner/search/stage_options.hpp"
 #include "planner/search/strategy.hpp"
 #include "tests/costmodel/support/fixtures.hpp"
+#include "tests/sanitized.hpp"
 
 namespace mesh_bound_test {
 
@@ -194,6 +195,7 @@ TEST_CASE("no plan of a small space is faster than the bound of its micro-batch"
   for (const std::string& cluster : {even, mixed, three}) {
     for (const std::string stack : {"megatron-2021", "megatron-core-2025"}) {
       for (const int batch : {4, 24}) {
+        if (sanitized && (batch > 4) != (stack == "megatron-2021")) continue;
         std::string yaml = "model: {base: gpt2-medium, layers: 3}\n";
         yaml += cluster;
         yaml += fmt::format(
@@ -237,8 +239,8 @@ TEST_CASE("no plan of a small space is faster than the bound of its micro-batch"
       }
     }
   }
-  CHECK(tight >= 14);
-  CHECK(all == 66);
+  CHECK(tight >= (sanitized ? 5 : 14));
+  CHECK((sanitized || all == 66));
 }
 
 TEST_CASE("with little memory no plan that fits is faster than the bound of its micro-batch") {
@@ -304,6 +306,7 @@ TEST_CASE(
     for (const std::string& cluster : {even, mixed, wide}) {
       for (const int batch : {1, 4}) {
         if (batch > 1 && cluster == wide) continue;  // hundreds of thousands of plans
+        if (sanitized && (cluster == wide || (model == llama) == (cluster == mixed))) continue;
         const Scenario s =
             read(model + cluster + "training: {global_batch: " + std::to_string(batch) +
                  ", sequence: 8192, stack: megatron-core-2025}\n"
@@ -345,11 +348,11 @@ TEST_CASE(
       }
     }
   }
-  CHECK(spaces == 10);
-  CHECK(quickest_found >= 9);
-  CHECK(context > 0);
-  CHECK(experts > 0);
-  CHECK(differ > 0);
+  CHECK(spaces == (sanitized ? 4 : 10));
+  CHECK(quickest_found >= (sanitized ? 3 : 9));
+  CHECK((sanitized || context > 0));
+  CHECK((sanitized || experts > 0));
+  CHECK((sanitized || differ > 0));
 }
 
 TEST_CASE("the search over meshes gives the same answer with any number of threads") {

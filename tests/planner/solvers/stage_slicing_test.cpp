@@ -83,7 +83,7 @@ SlicingProblem random_problem(unsigned seed) {
 TEST_CASE("the best slicing is what trying every slicing finds") {
   int with = 0, without = 0, memory_binds = 0, programs = 0;
   std::uint64_t tried = 0;
-  constexpr unsigned share = sanitized ? 5 : 1;
+  constexpr unsigned share = sanitized ? 20 : 1;
   for (unsigned seed = 0; seed < 1500; seed += share) {
     CAPTURE(seed);
     const SlicingProblem p = random_problem(seed);
@@ -112,7 +112,7 @@ TEST_CASE("the best slicing is what trying every slicing finds") {
   CHECK(without * share >= 100);
   CHECK(memory_binds * share >= 150);
   CHECK(programs * share >= 300);
-  CHECK(tried > (sanitized ? 40'000 : 300'000));
+  CHECK(tried > (sanitized ? 5'000 : 300'000));
 }
 
 TEST_CASE("larger slicings are those of Alpa's recurrence") {

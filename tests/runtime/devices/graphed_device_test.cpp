@@ -10,6 +10,7 @@
 #include "tests/runtime/support/host_fabric.hpp"
 #include "tests/runtime/support/host_graphs.hpp"
 #include "tests/runtime/support/trained.hpp"
+#include "tests/sanitized.hpp"
 
 namespace graphed_device_test {
 
@@ -19,16 +20,8 @@ using training_test::llama;
 
 namespace {
 
-#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
-constexpr int graph_steps = 3;
-#else
-constexpr int graph_steps = 4;
-#endif
-#if defined(__SANITIZE_THREAD__)  // a block is 128 threads there
-constexpr bool in_tiles = false;
-#else
-constexpr bool in_tiles = true;
-#endif
+constexpr int graph_steps = sanitized ? 3 : 4;
+constexpr bool in_tiles = !thread_sanitized;  // a block is 128 threads there
 
 struct Replayed {
   runtime::RunSummary measured;
@@ -104,6 +97,9 @@ TEST_CASE("replayed, a model learns the same, however it is cut") {
            "{dp: 2, zero: 1, micro_batch: 2}",
            "{dp: 2, zero: 3, micro_batch: 2}",
        }) {
+    // A pipeline, and gradients that ranks sum.
+    if (thread_sanitized && plan.find("gpipe") == plan.npos && plan.find("zero: 3") == plan.npos)
+      continue;
     CAPTURE(plan);
     check_the_same(scenario_for(llama, plan, plan.find("pp") != plan.npos), on_kernels);
   }
@@ -111,6 +107,7 @@ TEST_CASE("replayed, a model learns the same, however it is cut") {
 
 TEST_CASE("dropout draws anew each time, beside the graphs") {
   for (const std::string plan : {"{micro_batch: 4}", "{pp: 2, micro_batch: 2, recompute: full}"}) {
+    if (thread_sanitized && plan == "{micro_batch: 4}") continue;  // one thread
     CAPTURE(plan);
     check_the_same(scenario_for(gpt, plan), on_kernels);
   }
@@ -123,7 +120,8 @@ TEST_CASE("the scale of fp16's loss is in no graph") {
 }
 
 // One that was not fused would be rounded once more.
-TEST_CASE("a GELU that comes with its product does so in a graph") {
+TEST_CASE("a GELU that comes with its product does so in a graph" *
+          doctest::skip(thread_sanitized)) {  // one rank, one thread
   auto s = scenario_for(gpt, "{micro_batch: 4}");
   s.model.dropout = 0;
   check_the_same(training_test::in_bf16(s),

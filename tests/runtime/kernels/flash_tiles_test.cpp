@@ -12,6 +12,7 @@
 #include "tests/runtime/support/cpu_gradients.hpp"
 #include "tests/runtime/support/host_cta.hpp"
 #include "tests/runtime/support/rounding.hpp"
+#include "tests/sanitized.hpp"
 
 namespace flash_tiles_test {
 
@@ -92,9 +93,11 @@ void compare(const HeadLayout& l) {
 }  // namespace
 
 TEST_CASE("attention on tensor cores is the CPU's, forward and backward") {
-  const HeadLayout shared{.sequences = 1, .s = 100, .heads = 2, .kv_heads = 1, .head_dim = 64};
+  // Two tiles, the second not full; with the thread sanitizer a block is 128 threads.
+  const std::int64_t s = thread_sanitized ? 70 : 100;
+  const HeadLayout shared{.sequences = 1, .s = s, .heads = 2, .kv_heads = 1, .head_dim = 64};
   compare<64, Bf16>(shared);
-  compare<64, F16>(shared);
+  if (!thread_sanitized) compare<64, F16>(shared);
 #if !defined(__SANITIZE_THREAD__) && !defined(__SANITIZE_ADDRESS__)
   compare<64, Bf16>({.sequences = 2, .s = 5, .heads = 2, .kv_heads = 2, .head_dim = 64});
   const HeadLayout wide{.sequences = 1, .s = 130, .heads = 2, .kv_heads = 1, .head_dim = 128};

@@ -28,11 +28,7 @@ using training_test::llama;
 
 namespace {
 
-#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
-constexpr int steps = 2;
-#else
-constexpr int steps = 6;
-#endif
+constexpr int steps = sanitized ? 2 : 6;
 
 FabricPlan fabric_plan(const costmodel::Scenario& s, const costmodel::ParallelPlan& plan) {
   return {plan, runtime::lowered_schedule(plan, plan.micro_batches(s.training.global_batch)),
@@ -107,7 +103,7 @@ TEST_CASE("models learn, hold and send what they do by way of messages") {
       {llama, "", "{dp: 4, micro_batch: 1, zero: 2}", 4},
       {gpt, "", "{dp: 2, tp: 2, micro_batch: 1, zero: 3}", 4},
   };
-  for (const Way& way : ways) {
+  for (const Way& way : thinned(ways, thread_sanitized ? 3 : 2)) {
     CAPTURE(std::string(way.plan));
     auto s = training_test::scenario(way.model, fmt::format("stack: shardplan-cpu{}", way.training),
                                      way.plan, way.devices);

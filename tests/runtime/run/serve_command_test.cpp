@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "tests/runtime/support/served_runs.hpp"
+#include "tests/sanitized.hpp"
 
 namespace serve_command_test {
 
@@ -28,6 +29,10 @@ TEST_CASE("every plan answers with the tokens of one rank, and holds and sends w
     for (const char* plan :
          {"{tp: 2, pp: 1, dp: 1}", "{tp: 1, pp: 2, dp: 1}", "{tp: 2, pp: 2, dp: 1}",
           "{tp: 4, pp: 1, dp: 1}", "{tp: 1, pp: 4, dp: 1}", "{tp: 1, pp: 1, dp: 5}"}) {
+      // Four ranks in two groups each way, and ranks that share nothing.
+      const std::string words = plan;
+      if (thread_sanitized && words != "{tp: 2, pp: 2, dp: 1}" && !words.ends_with("dp: 5}"))
+        continue;
       CAPTURE(plan);
       const ServeResult cut = served(model, plan);
       CHECK(cut.tokens == alone.tokens);
@@ -38,6 +43,7 @@ TEST_CASE("every plan answers with the tokens of one rank, and holds and sends w
 
 TEST_CASE("decoding from the cache makes the tokens that computing all of them again makes") {
   for (const char* model : {served_runs::gpt, served_runs::llama}) {
+    if (thread_sanitized && model == served_runs::gpt) continue;
     CAPTURE(model);
     const ServeResult cached = served(model, "{tp: 2, pp: 2, dp: 1}");
     ServeRequest again = served_runs::request(model, "{tp: 1, pp: 1, dp: 1}");

@@ -38,10 +38,10 @@ namespace {
 // long.
 #if defined(__SANITIZE_THREAD__)
 constexpr int steps = 2;
-constexpr std::size_t stride = 5;
+constexpr std::size_t stride = 11;
 #elif defined(__SANITIZE_ADDRESS__)
 constexpr int steps = 2;
-constexpr std::size_t stride = 3;
+constexpr std::size_t stride = 5;
 #else
 constexpr int steps = 20;
 constexpr std::size_t stride = 1;
@@ -135,15 +135,21 @@ std::vector<Combination> pairwise_covering() {
   }
   std::mt19937 random(7);
   for (std::size_t i = valid.size(); i > 1; --i) std::swap(valid[i - 1], valid[random() % i]);
-  std::map<std::array<std::size_t, 4>, int> covered;
+  // All that are chosen are among these. The rest would ask, for pairs that cannot stand together,
+  // whether each is valid.
+  valid.resize(5000);
+  const auto code = [](const std::array<std::size_t, 4>& pair) {  // no dimension has 5 choices
+    return ((pair[0] * dimensions().size() + pair[2]) * 4 + pair[1]) * 4 + pair[3];
+  };
+  std::vector<int> covered(dimensions().size() * dimensions().size() * 4 * 4);
   std::vector<Combination> chosen;
   for (const Combination& c : valid) {
     std::vector<std::array<std::size_t, 4>> fresh;
     for (std::size_t i = 0; i < c.size(); ++i)
       for (std::size_t j = i + 1; j < c.size(); ++j)
-        if (covered[{i, c[i], j, c[j]}] < 2) fresh.push_back({i, c[i], j, c[j]});
+        if (covered[code({i, c[i], j, c[j]})] < 2) fresh.push_back({i, c[i], j, c[j]});
     if (fresh.empty() || !scenario_of(c)) continue;
-    for (const auto& pair : fresh) ++covered[pair];
+    for (const auto& pair : fresh) ++covered[code(pair)];
     chosen.push_back(c);
   }
   return chosen;
