@@ -7,7 +7,7 @@
 #include "costmodel/cost/optimizer_step.hpp"
 #include "costmodel/machine/cluster_spec.hpp"
 #include "costmodel/operators/host_calls.hpp"
-#include "costmodel/operators/op_list.hpp"
+#include "costmodel/operators/lifetimes.hpp"
 #include "costmodel/plan/stack_spec.hpp"
 
 namespace costmodel {

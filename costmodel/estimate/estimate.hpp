@@ -69,7 +69,6 @@ struct Estimate {
   std::vector<Bytes> stage_capacity;  // by pipeline rank; heterogeneous stages only
   std::vector<StageMesh> meshes;      // heterogeneous stages only: each stage's plan and place,
                                       // pipeline after pipeline
-  Bytes reported_peak;                // the peak as the framework's log would report it
   Bytes host, host_capacity;          // of a node: kept in host memory (plan.offload), and that
                                       // memory; 0: none, unknown
   bool in_host() const { return host_capacity.value <= 0 || host <= host_capacity; }

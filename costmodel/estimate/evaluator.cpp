@@ -268,14 +268,40 @@ PeakPlace Evaluator::peak_place(const Estimate& estimate) {
   return costmodel::peak_place(plan_inputs(on_, real, cache_.stages(real, on_.model), cache_), c);
 }
 
+MemoryTrace Evaluator::memory_trace(const ParallelPlan& plan) {
+  if (!plan.replica_groups.empty() || by_stage(plan, on_.cluster)) return {};
+  const PlanCost& c = cost(plan);
+  const ParallelPlan real = as_run(plan);
+  return costmodel::memory_trace(plan_inputs(on_, real, cache_.stages(real, on_.model), cache_), c);
+}
+
+CountedPeak Evaluator::counted_peak(const Estimate& e) {
+  const StackMemory& stack = on_.training.stack.memory;
+  const CountedPeak counted = costmodel::counted_peak(e.peak, stack);
+  const MemoryTrace trace = memory_trace(e.plan);
+  if (!trace.known()) return counted;
+  // Before it fails, the allocator gives back what it had only cached.
+  const Bytes most = max(e.capacity - stack.context, counted.allocated);
+  const Bytes wanted = max(trace.reserved, counted.allocated);
+  return {counted.allocated, min(wanted, most), wanted};
+}
+
+Bytes Evaluator::reported_peak(const Estimate& e) {
+  const StackMemory& stack = on_.training.stack.memory;
+  switch (stack.reported) {
+    case ReportedMemory::device: return e.peak;
+    case ReportedMemory::allocated: return costmodel::counted_peak(e.peak, stack).allocated;
+    case ReportedMemory::reserved: return counted_peak(e).reserved;
+  }
+  return e.peak;
+}
+
 namespace {
 
-void set_memory(const PlanCost& c, const ClusterSpec& cluster, const StackMemory& memory,
-                Estimate& e) {
+void set_memory(const PlanCost& c, const ClusterSpec& cluster, Estimate& e) {
   for (const RankRow& rank : c.ranks) e.memory.push_back(rank.memory);
   e.peak = c.peak;
   e.fullest = c.fullest;
-  e.reported_peak = reported_peak(c.peak, memory);
   e.capacity = c.capacity.empty() ? cluster.device.memory : c.capacity[c.fullest];
   e.stage_capacity = c.capacity;
   e.host = c.host;
@@ -334,7 +360,7 @@ PipelineEstimate Evaluator::estimate_alone(const ParallelPlan& plan) {
   e.pipeline = pipeline_of(run, terms.apart);
   e.bubble_fraction = bubble_fraction(e.pipeline, slowest);
   e.stage_forward = c.times.forward;
-  set_memory(c, on_.cluster, on_.training.stack.memory, e);
+  set_memory(c, on_.cluster, e);
   if (by_stage(plan, on_.cluster)) e.meshes = stage_meshes(plan, on_.cluster);
   const ParallelPlan real = as_run(plan);
   for (std::size_t r = 0; r < c.ranks.size(); ++r) {

@@ -16,6 +16,7 @@
 #include "costmodel/estimate/iteration_end.hpp"
 #include "costmodel/estimate/layer_mix.hpp"
 #include "costmodel/estimate/model_flops.hpp"
+#include "costmodel/estimate/memory_trace.hpp"
 #include "costmodel/estimate/peak_place.hpp"
 #include "costmodel/estimate/plan_cost.hpp"
 #include "costmodel/estimate/price_cache.hpp"
@@ -84,6 +85,12 @@ class Evaluator {
   // What holds the peak of an estimate of this evaluator. The stage alone where stages have sizes
   // of their own.
   PeakPlace peak_place(const Estimate& estimate);
+  // Its memory over three iterations, allocation by allocation; see memory_trace().
+  MemoryTrace memory_trace(const ParallelPlan& plan);
+  // The estimate's peak as the log of its stack has it.
+  Bytes reported_peak(const Estimate& estimate);
+  // ... and as PyTorch's allocator would count it (max_memory_allocated, max_memory_reserved).
+  CountedPeak counted_peak(const Estimate& estimate);
 
   const Workload& workload() const { return on_; }
   const ModelSpec& model() const { return on_.model; }

@@ -6,7 +6,7 @@
 #include <span>
 #include <vector>
 
-#include "costmodel/operators/op_list.hpp"
+#include "costmodel/operators/lifetimes.hpp"
 #include "costmodel/operators/transformer.hpp"
 #include "costmodel/plan/parallel_plan.hpp"
 #include "costmodel/plan/training_spec.hpp"

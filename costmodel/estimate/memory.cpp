@@ -4,6 +4,7 @@
 #include <cmath>
 #include <optional>
 
+#include "costmodel/estimate/backward_memory.hpp"
 #include "costmodel/estimate/stage_cost.hpp"
 #include "costmodel/estimate/zero_plus_plus.hpp"
 
@@ -15,14 +16,19 @@ namespace {
 struct StageBytes {
   Bytes kept;     // from forward to backward
   Bytes pending;  // between its input and its weight gradient, where these are separate actions
-  Bytes working;  // the largest working set of its layers
+  StageMoment moment;  // the fullest of its backward
 };
 
 Bytes kept_by(const PlanInputs& in, std::size_t k) {
   const LayerMix& mix = in.mixes()[k];
   Bytes kept;
+  const bool alternate = keeps_alternate(in);
   for (const LayerPrices::Kind& kind : in.layers.all()) {
     const int repeated = kind.repeated(mix);
+    if (alternate) {
+      kept += kind.again->footprint.kept_alternate * kind.number(mix);
+      continue;
+    }
     kept += kind.again->footprint.kept * repeated +
             kind.whole->footprint.kept * (kind.number(mix) - repeated);
   }
@@ -52,39 +58,6 @@ Bytes pending_by(const PlanInputs& in, std::size_t k) {
   return kept;
 }
 
-// Calls `visit` for the layers of virtual stage k, the last first: the kind, whether recomputed,
-// the footprint, and the working set above everything that is held when the stage's last layer
-// begins its backward, which is the layer's own less what the layers after it had kept.
-template <class Visit>
-void each_working(const PlanInputs& in, std::size_t k, const Visit& visit) {
-  const LayerPrices& f = in.layers;
-  const LayerMix& mix = in.mixes()[k];
-  Bytes kept;
-  const auto add = [&](LayerKind kind, const LayerCost& layer, bool again, int count) {
-    if (count == 0) return;
-    const Footprint& own = layer.footprint;
-    visit(kind, again, own, max(own.forward_transient, own.backward_transient) - kept);
-    kept += own.kept * count;
-  };
-  if (k == in.last_stage()) add(LayerKind::head, *f.head, false, 1);
-  for (std::size_t i = f.count; i-- > 0;) {
-    const LayerPrices::Kind& kind = f.kinds[i];
-    add(kind.group->kind, *kind.whole, false, kind.number(mix) - kind.repeated(mix));
-  }
-  for (std::size_t i = f.count; i-- > 0;)
-    add(f.kinds[i].group->kind, *f.kinds[i].again, true, f.kinds[i].repeated(mix));
-  if (mix.decoder_starts) add(LayerKind::decoder_embedding, *f.decoder_embedding, false, 1);
-  if (k == 0) add(LayerKind::embedding, *f.embedding, false, 1);
-}
-
-// The largest of them, as largest_working() without its place: a search asks for nothing else.
-Bytes working_by(const PlanInputs& in, std::size_t k) {
-  Bytes most;
-  each_working(in, k,
-               [&](LayerKind, bool, const Footprint&, Bytes above) { most = max(most, above); });
-  return most;
-}
-
 // By row.
 std::vector<StageBytes> stage_bytes(const PlanInputs& in) {
   const bool split = splits_backward(in.plan.schedule);
@@ -95,7 +68,7 @@ std::vector<StageBytes> stage_bytes(const PlanInputs& in) {
                       ? all[row.layers]
                       : StageBytes{.kept = kept_by(in, row.stage),
                                    .pending = split ? pending_by(in, row.stage) : Bytes(0),
-                                   .working = working_by(in, row.stage)});
+                                   .moment = fullest_moment(in, row.stage)});
   }
   return all;
 }
@@ -138,11 +111,12 @@ class RankChunks {
     return {held.bytes + chunk * more, held.micro_batches + more / plan.vpp};
   }
 
-  Bytes working() const {
+  StageMoment moment() const {
     const std::size_t last = in_.last_stage();
-    if (in_.has_stage(rank_, last)) return rows_[in_.alike->row_of->back()].working;
-    Bytes most;
-    for (int v = 0; v < chunks_; ++v) most = max(most, of(v).working);
+    if (in_.has_stage(rank_, last)) return rows_[in_.alike->row_of->back()].moment;
+    StageMoment most = of(0).moment;
+    for (int v = 1; v < chunks_; ++v)
+      if (of(v).moment.sum() > most.sum()) most = of(v).moment;
     return most;
   }
 
@@ -259,6 +233,13 @@ void send_to_host(const PlanInputs& in, double own, StageMemory& memory) {
     memory.gradients -= memory.gradients * offload.optimizer;
 }
 
+// Whether 16-bit weights exist while a layer works alone; the head is not computed again.
+bool casts_weights(const PlanInputs& in) {
+  return in.on.training.stack.memory.autocast && in.plan.zero < 3 && in.plan.pp == 1 &&
+         in.plan.recompute.granularity == Recomputation::full &&
+         !in.on.training.fine_tuning.adapts();
+}
+
 // Weights, gradients and optimizer states: what ZeRO leaves on each device.
 StageMemory states_of(const PlanInputs& in, const RankParameters& rank) {
   const TrainingSpec& training = in.on.training;
@@ -267,7 +248,8 @@ StageMemory states_of(const PlanInputs& in, const RankParameters& rank) {
                            stack.memory.master_weights && training.precision != Precision::fp32;
   constexpr double fp32 = 4;
   const double weight = fp32_shards ? fp32 : weight_bytes_per_parameter(training);
-  const double shards = fp32_shards ? fp32 : 0;
+  // The shards are the master copies, where there are any: plain adapters have none.
+  const double shards = fp32_shards ? std::min(fp32, master_bytes_per_parameter(training)) : 0;
   const double part = sharded(rank.all, rank.experts, in.plan);
   const auto kept = [&](int stage) { return in.plan.zero >= stage ? part : rank.all; };
   const double states = in.plan.shards_states_further() ? part / in.plan.dp_replicate : kept(1);
@@ -275,7 +257,7 @@ StageMemory states_of(const PlanInputs& in, const RankParameters& rank) {
   const double narrow = both ? storage_bytes(training.precision) : 0;
   const double gradients = stack.zero.whole_gradients ? rank.all : kept(2);
   StageMemory memory;
-  memory.weights = Bytes(kept(3) * weight);
+  memory.weights = Bytes((casts_weights(in) ? in.layers.head->weights : kept(3)) * weight);
   memory.weights += in.plan.zero >= 3
                         ? Bytes(sharded(rank.frozen.value, rank.frozen_experts.value, in.plan))
                         : rank.frozen;
@@ -325,6 +307,7 @@ Bytes buffers_of(const PlanInputs& in, std::size_t rank, Bytes transfer) {
   } else if (plan.pp > 1) {
     buffers += transfer * (2.0 * plan.chunks());
   }
+  if (gathers_by_unit(in)) return buffers;  // the moment has them
   const bool module = training.stack.zero.by_module;
   if (plan.zero == 3)
     buffers += Bytes((training.stack.zero.prefetch ? 2 : 1) * largest_gather(in, rank));
@@ -337,16 +320,26 @@ Bytes buffers_of(const PlanInputs& in, std::size_t rank, Bytes transfer) {
   return buffers;
 }
 
-}  // namespace
-
-LargestWorking largest_working(const PlanInputs& in, std::size_t k) {
-  LargestWorking most;
-  each_working(in, k, [&](LayerKind kind, bool again, const Footprint& own, Bytes above) {
-    const bool backward = own.backward_transient >= own.forward_transient;
-    if (above > most.bytes) most = {kind, again, backward, above};
-  });
-  return most;
+// Where gradients are freed with each step, a rank that holds all its micro-batches before the
+// first backward has none then. After it those of its last chunk exist, and of a pipeline's period
+// later those of one more.
+void set_before_gradients(const PlanInputs& in, const RankChunks& chunks, Bytes all,
+                          StageMemory& memory) {
+  const int number = in.plan.chunks();
+  const double period = std::min<double>(in.plan.pp, static_cast<double>(in.micro_batches));
+  const Bytes freed = chunks.of(number - 1).kept, held = memory.activations;
+  Bytes gradients;
+  for (const int made : {1, number}) {
+    const Bytes own = all * (static_cast<double>(made) / number),
+                left = held - freed * (1 + (made - 1) * period);
+    if (own + left <= gradients + memory.activations) continue;
+    gradients = own;
+    memory.activations = left;
+  }
+  memory.gradients = gradients;
 }
+
+}  // namespace
 
 std::vector<RankRow> rank_rows(const PlanInputs& in, std::span<const RankParameters> weights,
                                std::span<const AfterPipeline> after, Bytes transfer,
@@ -356,7 +349,8 @@ std::vector<RankRow> rank_rows(const PlanInputs& in, std::span<const RankParamet
   const std::vector<std::size_t>& kind_of = in.alike->kind_of;
   ranks.resize(kind_of.size());  // all of each is set below
   // A rank's standing memory is that of the first of its kind; micro-batches in flight differ.
-  Bytes working, buffers;
+  StageMoment moment;
+  Bytes buffers, standing_gradients;
   std::size_t known = kind_of.size();  // the kind that the former are of
   std::optional<RankChunks> chunks;    // of that kind
   for (std::size_t r = 0; r < kind_of.size(); ++r) {
@@ -368,7 +362,9 @@ std::vector<RankRow> rank_rows(const PlanInputs& in, std::span<const RankParamet
       chunks.emplace(in, rows, r);
       memory = states_of(in, weights[kind]);
       if (in.plan.chunks() == 1) memory.each = chunks->of(0).kept * (1 + stack.fragmentation);
-      working = chunks->working();
+      moment = chunks->moment();
+      standing_gradients = memory.gradients;
+      if (gradients_appear(in)) memory.gradients = moment.gradients;
       buffers = buffers_of(in, r, transfer);
       known = kind;
     } else {
@@ -377,8 +373,11 @@ std::vector<RankRow> rank_rows(const PlanInputs& in, std::span<const RankParamet
     }
     const Held held = chunks->held();
     memory.in_flight_micro_batches = held.micro_batches;
-    memory.activations = held.bytes + working;
-    memory.buffers = buffers;
+    memory.activations = held.bytes + moment.activations;
+    if (in.on.training.stack.memory.frees_gradients && in.plan.pp > 1 &&
+        held.micro_batches >= static_cast<double>(in.micro_batches))
+      set_before_gradients(in, *chunks, standing_gradients, memory);
+    memory.buffers = buffers + moment.buffers;
     memory.buffers += memory.total() * stack.fragmentation + stack.context;
   }
   return ranks;

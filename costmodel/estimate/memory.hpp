@@ -17,16 +17,6 @@ std::vector<RankRow> rank_rows(const PlanInputs& in, std::span<const RankParamet
                                std::span<const AfterPipeline> after, Bytes transfer,
                                std::vector<RankRow> spent);
 
-// The layer of a virtual stage whose working tensors take most, and in which pass.
-struct LargestWorking {
-  LayerKind kind = LayerKind::block;
-  bool again = false;     // recomputed
-  bool backward = false;  // or forward
-  Bytes bytes;            // above everything that is held when the stage's last layer begins its
-                          // backward: its own, less what the layers after it had kept
-};
-LargestWorking largest_working(const PlanInputs& in, std::size_t stage);
-
 // How the memory of each rank of a plan without own sizes of stages changes with what is in flight.
 std::vector<RankMemory> memory_over_time(const PlanInputs& in, const PlanCost& cost);
 // The same for stages with sizes of their own, with one chunk each.

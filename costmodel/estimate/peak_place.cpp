@@ -2,7 +2,7 @@
 
 #include <map>
 
-#include "costmodel/estimate/memory.hpp"
+#include "costmodel/estimate/backward_memory.hpp"
 #include "costmodel/estimate/pricing.hpp"
 
 namespace costmodel {
@@ -55,15 +55,22 @@ PeakPlace peak_place(const PlanInputs& in, const PlanCost& cost) {
   const std::size_t rank = cost.fullest;
   PeakPlace place;
   place.stage = static_cast<int>(rank);
-  LargestWorking at;
+  MomentPlace at;
   KeptTensors kept(in);
   for (int v = 0; v < in.plan.chunks(); ++v) {
     const std::size_t k = in.stage_of(v, rank);
     kept.add_stage(k);
-    const LargestWorking own = largest_working(in, k);
+    const MomentPlace own = fullest_place(in, k);
     // As memory has it: the last stage's own counts where the rank has it.
     const bool last = in.has_stage(rank, in.last_stage());
-    if (last ? k == in.last_stage() : own.bytes > at.bytes) at = own;
+    if (last ? k == in.last_stage() : own.moment.sum() > at.moment.sum()) at = own;
+  }
+  if (at.after) {
+    place.layer = layer_kind_names[static_cast<std::size_t>(LayerKind::embedding)];
+    place.op = "gradient reduction";
+    place.pass = "backward";
+    place.working = at.moment.buffers;
+    return place;
   }
   const Recomputed region = at.again ? region_of(in.plan.recompute) : Recomputed::nothing;
   const OpList list = build_layer(at.kind, in.on.model, context_of(in.plan, in.on));
@@ -72,7 +79,7 @@ PeakPlace peak_place(const PlanInputs& in, const PlanCost& cost) {
   place.layer = layer_kind_names[static_cast<std::size_t>(at.kind)];
   if (node >= 0) place.op = list.nodes[static_cast<std::size_t>(node)].name();
   place.pass = !at.backward ? "forward" : own.in_recomputation ? "recomputed" : "backward";
-  place.working = at.bytes;
+  place.working = at.moment.activations;
   const auto [name, bytes] = kept.most();
   place.tensor = name;
   place.kept = bytes * cost.ranks[rank].memory.in_flight_micro_batches;

@@ -85,7 +85,6 @@ void add_stages(const Estimate& own, const Pipeline& pipeline, Estimate& all) {
   if (all.capacity.value == 0 || own.peak / own.capacity > all.peak / all.capacity) {
     all.peak = own.peak;
     all.capacity = own.capacity;
-    all.reported_peak = own.reported_peak;
     all.fullest = static_cast<std::size_t>(pipeline.first_stage) + own.fullest;
   }
   if (own.host >= all.host) {

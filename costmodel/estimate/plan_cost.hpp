@@ -1,6 +1,6 @@
 // The stage-cost table of a plan: a row a virtual stage, a row a pipeline rank, and what follows
 // from them. Each part of a row is what one function returns (stage_cost, iteration_end, memory),
-// so that no figure can be read before it is computed; a PlanCost is whole when anyone sees it.
+// so that no figure can be read before it is computed; a PlanCost is complete when anyone sees it.
 #pragma once
 
 #include <algorithm>

@@ -105,7 +105,8 @@ LayerContext context_of(const ParallelPlan& plan, const Workload& on) {
           .narrow_attention = on.training.narrow_attention,
           .tuning = on.training.fine_tuning,
           .attended = on.training.packing.attended,
-          .scales_adapter_output = stack.kernels.scales_adapter_output};
+          .scales_adapter_output = stack.kernels.scales_adapter_output,
+          .kernels = &kernel_set(on.training)};
 }
 
 // ZeRO-3 reduce-scatters a weight gradient immediately.

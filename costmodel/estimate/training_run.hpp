@@ -13,7 +13,7 @@ namespace costmodel {
 // restart. Checkpoints are written while training waits.
 struct Goodput {
   double fraction = 1;               // of the time that is spent on steps that are kept
-  Seconds between_failures;          // mean, of the whole cluster
+  Seconds between_failures;          // mean, of the full cluster
   Bytes checkpoint;                  // weights and optimizer states
   Seconds write;                     // of a checkpoint by all devices
   Seconds every;                     // of training between two checkpoints

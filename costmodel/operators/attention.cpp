@@ -56,6 +56,7 @@ TensorId LayerBuilder::plain_qkv(TensorId x, TensorId kept, std::int64_t heads,
   const std::int64_t gate = model_.attention_gate ? q : 0;  // the gate is projected with them
   const std::int64_t columns = q + 2 * kv_heads * model_.head_dim + gate;
   TensorId qkv = linear(Site::qkv, x, kept, columns, model_.hidden, model_.qkv_bias);
+  keep("norm's copies", tokens_, model_.hidden, copies_of_norm(3));
   qkv = column_adapters(qkv, x,
                         {{AdapterTarget::q, q},
                          {AdapterTarget::k, kv_heads * model_.head_dim},
@@ -158,6 +159,8 @@ TensorId LayerBuilder::flash(const std::vector<TensorId>& inputs, const FlashAtt
     return out;
   }
   list_.nodes.back().saved.push_back(out);
+  const std::int64_t repeated = (op.heads - op.kv_heads) * (op.head_dim + op.value_dim());
+  if (!op.cross) keep("repeated keys and values", rows, repeated, keeps(KernelOp::repeat_kv));
   if (op.cross) list_.nodes.back().saved.push_back(inputs.back());
   return out;
 }

@@ -49,6 +49,7 @@ TensorId LayerBuilder::experts(TensorId x) {
     rows = to_places(Site::combine_product, {rows, chosen}, tokens);
   } else if (!once) {
     rows = add(Site::unpermute, Permute{tokens, h, k, true}, {rows}, tokens, h);
+    keep("rows to scale", tokens * k, h, keeps(KernelOp::unpermute));
   }
   if (model_.moe_latent_size == 0) return rows;
   return linear(Site::from_expert_vectors, rows, rows, tokens, model_.hidden, h,
@@ -134,6 +135,7 @@ TensorId LayerBuilder::expert_mlp(TensorId x, std::int64_t rows, std::int64_t lo
   const TensorId act =
       add(Site::expert_activation, Activation{rows, ffn, model_.gated_mlp, fused_bias, fused}, {up},
           rows, ffn, {up}, Region::expert_activation);
+  if (model_.gated_mlp) keep("activated gate", rows, ffn, keeps(KernelOp::gated_activation));
   const TensorId kept = routed(act);
   if (kept != act) list_.tensors[static_cast<std::size_t>(kept)].cast_of = act;
   const TensorId down =

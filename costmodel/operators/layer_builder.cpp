@@ -45,11 +45,37 @@ TensorId LayerBuilder::add(Site site, const Op& op, std::vector<TensorId> inputs
   return out;
 }
 
+std::optional<double> LayerBuilder::keeps(KernelOp op) const {
+  return context_.kernels != nullptr ? context_.kernels->keeps(op, context_.element) : std::nullopt;
+}
+
+TensorId LayerBuilder::in_stream(TensorId x) {
+  if (const auto each = keeps(KernelOp::residual))
+    list_.tensors[static_cast<std::size_t>(x)].element_bytes = *each;
+  return x;
+}
+
+TensorId LayerBuilder::layer_input() {
+  return in_stream(tensor("layer input", local_tokens_, model_.hidden));
+}
+
+void LayerBuilder::keep(std::string_view name, std::int64_t rows, std::int64_t cols,
+                        std::optional<double> each) {
+  if (!each || *each <= 0) return;
+  const TensorId own = tensor(name, rows, cols, TensorRole::beside, *each);
+  list_.nodes.back().saved.push_back(own);
+}
+
 TensorId LayerBuilder::norm(Site site, TensorId x, std::int64_t cols) {
   const std::int64_t rows = list_.tensors[static_cast<std::size_t>(x)].rows;
   const std::int64_t figures = model_.normalization == Normalization::layernorm ? 2 : 1;
   const TensorId statistics = tensor("norm statistics", rows, figures, TensorRole::statistics, 4);
-  return add(site, Norm{rows, cols, model_.normalization}, {x}, rows, cols, {x, statistics});
+  const bool root = model_.normalization != Normalization::layernorm;
+  const auto own = keeps(root ? KernelOp::rmsnorm : KernelOp::layernorm);
+  const TensorId out = add(site, Norm{rows, cols, model_.normalization}, {x}, rows, cols,
+                           own ? std::vector{statistics} : std::vector{x, statistics});
+  keep("norm in fp32", rows, cols, own);
+  return out;
 }
 
 TensorId LayerBuilder::layer_norm(Site site, TensorId x) {
@@ -134,7 +160,7 @@ TensorId LayerBuilder::residual(Site site, TensorId x, TensorId skip) {
   const BiasDropoutAdd op{local_tokens_, model_.hidden, model_.linear_bias, dropout_,
                           context_.fused_bias_dropout_add};
   if (op.bias) leave_bias(x);
-  const TensorId out = add(site, op, {x, skip}, local_tokens_, model_.hidden);
+  const TensorId out = in_stream(add(site, op, {x, skip}, local_tokens_, model_.hidden));
   if (dropout_) {
     const TensorId mask = tensor("dropout mask", local_tokens_, model_.hidden, TensorRole::mask, 1);
     list_.nodes.back().saved.push_back(mask);
@@ -237,6 +263,7 @@ TensorId LayerBuilder::column_adapters(TensorId y, TensorId x,
     const TensorInfo& info = list_.tensors[static_cast<std::size_t>(x)];
     const std::int64_t rows = info.rows, k = info.cols;
     const TensorId read = adapter_input(x);
+    const auto copied = keeps(KernelOp::adapter);
     if (t > 1 && !context_.sequence_parallel) {
       list_.nodes.push_back({Site::adapter_gradient,
                              Collective{CollectiveKind::none, CollectiveKind::all_reduce,
@@ -245,7 +272,9 @@ TensorId LayerBuilder::column_adapters(TensorId y, TensorId x,
                              read,
                              {}});
     }
-    TensorId low = add(in, adapter_product(rows, r / t, k), {read}, rows, r / t, {read});
+    TensorId low = add(in, adapter_product(rows, r / t, k), {read}, rows, r / t,
+                       copied ? std::vector<TensorId>{} : std::vector{read});
+    keep("adapter's input", rows, k, copied);
     if (t > 1) {  // backward: B's input gradient is summed
       low = add(Site::adapter_gather,
                 Collective{CollectiveKind::all_gather, CollectiveKind::all_reduce, Axis::tensor,
@@ -273,7 +302,10 @@ TensorId LayerBuilder::row_adapters(TensorId y, std::int64_t columns) {
     const TensorInfo& info = list_.tensors[static_cast<std::size_t>(one.x)];
     const std::int64_t rows = info.rows, k = info.cols;
     const TensorId read = adapter_input(one.x);
-    TensorId low = add(in, adapter_product(rows, r, k), {read}, rows, r, {read});
+    const auto copied = keeps(KernelOp::adapter);
+    TensorId low = add(in, adapter_product(rows, r, k), {read}, rows, r,
+                       copied ? std::vector<TensorId>{} : std::vector{read});
+    keep("adapter's input", rows, k, copied);
     if (t > 1) {
       const auto sum = CollectiveKind::all_reduce;
       low = add(Site::adapter_gather, Collective{sum, sum, Axis::tensor, size_of(rows, r)}, {low},

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <initializer_list>
+#include <optional>
 #include <string_view>
 #include <vector>
 
@@ -39,6 +40,15 @@ class LayerBuilder {
   TensorId add(Site site, const Op& op, std::vector<TensorId> inputs, std::int64_t rows,
                std::int64_t cols, std::vector<TensorId> saved = {}, Region region = Region::rest);
   TensorId norm(Site site, TensorId x, std::int64_t cols);
+  // Bytes an element that the framework's kernel keeps of its own making; none: by the op list.
+  std::optional<double> keeps(KernelOp op) const;
+  // What the last node keeps in addition: a tensor of its own, of so many bytes an element.
+  // A hidden state between layers, in the width that the framework passes on.
+  TensorId in_stream(TensorId x);
+  TensorId layer_input();
+  std::optional<double> copies_of_norm(int products) const;
+  void keep(std::string_view name, std::int64_t rows, std::int64_t cols,
+            std::optional<double> each);
   // A norm before attention or MLP, which recomputation may name.
   TensorId layer_norm(Site site, TensorId x);
   // Puts the nodes from `first` on, which have no region of their own, into `region`.

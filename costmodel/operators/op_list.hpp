@@ -111,27 +111,4 @@ bool is_recomputed(Region region, Recomputed what);
 // the last tensor is made that backward needs (torch.utils.checkpoint's early stop).
 std::vector<Step> recompute_steps(const OpList& list, Recomputed what, bool stops = false);
 
-// Ids of the tensors that one micro-batch keeps between forward and backward: those that nodes
-// outside the recomputed region save, and the inputs of the region; without shared tensors.
-std::vector<TensorId> kept_tensors(const OpList& list, Recomputed what);
-
-struct Footprint {
-  Bytes kept;              // of kept_tensors, all roles
-  Bytes kept_activations;  // without statistics, as the published formulas count
-  Bytes kept_for_weights;  // kept between input and weight gradient when they are separate actions:
-                           // the inputs of products and the gradients of their outputs
-  Bytes forward_transient;   // highest additional use during forward, above the bytes kept at that
-                             // point and at the end
-  Bytes backward_transient;  // highest additional use during backward, above `kept`: recomputed
-                             // tensors, gradients, gathered inputs
-  // The operator at which each of the two is reached, by its place in the list; -1: before any.
-  int forward_at = -1, backward_at = -1;
-  bool in_recomputation = false;  // that of backward while its forward is computed again
-};
-
-// Computes the footprint from tensor lifetimes: a forward tensor is freed after its last reader
-// unless kept, a gradient after its producer's backward. An exact allocator without caching would
-// reach this.
-Footprint footprint(const OpList& list, Recomputed what);
-
 }  // namespace costmodel

@@ -14,7 +14,7 @@ OpList LayerBuilder::scan_layer() {
                      groups = std::max<std::int64_t>(1, model_.ssm_groups / context_.tp);
   const std::int64_t inner = heads * model_.scan_head_dim();
   const std::int64_t channels = inner + 2 * groups * model_.state_size;
-  const TensorId x = tensor("layer input", local_tokens_, model_.hidden);
+  const TensorId x = layer_input();
   const TensorId normed = norm(Site::scan_norm, x, model_.hidden);
   const TensorId in =
       linear(Site::scan_in, split(normed), normed, inner + channels + heads, model_.hidden, false);
@@ -39,7 +39,7 @@ OpList LayerBuilder::scan_layer() {
 OpList LayerBuilder::selective_scan_layer() {
   const std::int64_t inner = model_.scan_width() / context_.tp, n = model_.state_size;
   const std::int64_t small = model_.dt_rank + 2 * n;
-  const TensorId x = tensor("layer input", local_tokens_, model_.hidden);
+  const TensorId x = layer_input();
   const TensorId normed = norm(Site::scan_norm, x, model_.hidden);
   const TensorId in = linear(Site::scan_in, split(normed), normed, 2 * inner, model_.hidden, false);
   const TensorId mixed = add(Site::convolution, Convolution{tokens_, inner, model_.conv_kernel},

@@ -31,7 +31,7 @@ TensorId LayerBuilder::embedded() {
     x = add(Site::embedding_dropout, Dropout{local_tokens_, model_.hidden}, {x}, local_tokens_,
             model_.hidden, {mask});
   }
-  return x;
+  return in_stream(x);
 }
 
 void LayerBuilder::relative_positions() {
@@ -51,7 +51,7 @@ OpList LayerBuilder::decoder_embedding() {
 // The table is the one of the embedding, which the last stage has a copy of.
 OpList LayerBuilder::mtp_start() {
   const std::int64_t h = model_.hidden;
-  const TensorId x = tensor("layer input", local_tokens_, h);
+  const TensorId x = layer_input();
   const TensorId next = norm(Site::next_tokens_norm, embedded(), h);
   const TensorId own = norm(Site::hidden_norm, x, h);
   const TensorId both =
@@ -62,7 +62,7 @@ OpList LayerBuilder::mtp_start() {
 }
 
 OpList LayerBuilder::block() {
-  const TensorId x = tensor("layer input", local_tokens_, model_.hidden);
+  const TensorId x = layer_input();
   if (model_.parallel_block) {
     const TensorId normed = norm(Site::attention_norm, x, model_.hidden);
     const TensorId normed_mlp =
@@ -112,23 +112,23 @@ TensorId LayerBuilder::after_mlp(TensorId x) {
 }
 
 OpList LayerBuilder::attention_layer() {
-  const TensorId x = tensor("layer input", local_tokens_, model_.hidden);
+  const TensorId x = layer_input();
   return finish(x, after_attention(x));
 }
 
 OpList LayerBuilder::mlp_layer() {
-  const TensorId x = tensor("layer input", local_tokens_, model_.hidden);
+  const TensorId x = layer_input();
   return finish(x, after_mlp(x));
 }
 
 OpList LayerBuilder::expert_layer() {
-  const TensorId x = tensor("layer input", local_tokens_, model_.hidden);
+  const TensorId x = layer_input();
   return finish(x, after_experts(x));
 }
 
 OpList LayerBuilder::decoder() {
   const std::int64_t h = model_.hidden;
-  const TensorId x = tensor("layer input", local_tokens_, h);
+  const TensorId x = layer_input();
   const TensorId encoded =
       tensor("encoder's output", local(encoder_tokens()), h, TensorRole::shared);
   const TensorId normed = norm(Site::attention_norm, x, h);
@@ -141,7 +141,7 @@ OpList LayerBuilder::decoder() {
 }
 
 OpList LayerBuilder::moe() {
-  const TensorId x = tensor("layer input", local_tokens_, model_.hidden);
+  const TensorId x = layer_input();
   return finish(x, after_experts(after_attention(x)));
 }
 
@@ -168,7 +168,7 @@ TensorId LayerBuilder::after_experts(TensorId x) {
 }
 
 OpList LayerBuilder::head() {
-  const TensorId x = tensor("layer input", local_tokens_, model_.hidden);
+  const TensorId x = layer_input();
   const std::int64_t width = model_.embedding_width();
   TensorId normed = model_.final_norm() ? norm(Site::final_norm, x, model_.hidden) : x;
   if (model_.head_transform || model_.pooler) normed = head_of_encoder(normed);
@@ -225,7 +225,8 @@ TensorId LayerBuilder::head_of_encoder(TensorId x) {
 
 // Megatron computes the softmax, and in backward its gradient, in one fp32 buffer
 // (core/tensor_parallel/cross_entropy.py: exp(out=...), grad_input = softmax). PyTorch's
-// cross-entropy of fp32 logits has three: log-softmax, its gradient, and that of the logits.
+// cross-entropy of fp32 logits has three: log-softmax, its gradient, and that of the fp32 logits
+// (lifetimes.cpp), which are a copy.
 TensorId LayerBuilder::wide_loss(TensorId logits, std::int64_t vocab, std::vector<TensorId> saved) {
   const bool in_place = !context_.fp32_logits || context_.loss == LossKernel::native;
   const CrossEntropy op{tokens_, vocab, context_.loss};
@@ -233,9 +234,14 @@ TensorId LayerBuilder::wide_loss(TensorId logits, std::int64_t vocab, std::vecto
                                   in_place ? TensorRole::beside : TensorRole::activation, 4);
   saved.insert(saved.begin(), softmax);
   if (in_place) return add(Site::cross_entropy, op, {logits}, tokens_, 1, saved);
-  list_.tensors[static_cast<std::size_t>(logits)].element_bytes = 4;
   list_.nodes.push_back({Site::cross_entropy, op, {logits}, softmax, saved});
   return softmax;
+}
+
+// Where each of the products that take a norm's result keeps a copy for itself, the list has one.
+std::optional<double> LayerBuilder::copies_of_norm(int products) const {
+  const auto each = keeps(KernelOp::after_norm);
+  return each ? std::optional(*each * (products - 1)) : std::nullopt;
 }
 
 TensorId LayerBuilder::mlp(TensorId x, TensorId kept) { return mlp(x, kept, model_.ffn_hidden); }
@@ -245,10 +251,12 @@ TensorId LayerBuilder::mlp(TensorId x, TensorId kept, std::int64_t width) {
   const std::int64_t inner = ffn * model_.gates();
   TensorId up = linear(model_.gated_mlp ? Site::mlp_gate_and_up : Site::mlp_up, x, kept, inner,
                        model_.hidden, model_.linear_bias);
+  if (model_.gated_mlp) keep("norm's copies", tokens_, model_.hidden, copies_of_norm(2));
   up = column_adapters(up, x, {{AdapterTarget::gate, ffn}, {AdapterTarget::up, ffn}});
   const bool fused_bias = context_.fused_bias_activation || !model_.linear_bias;
   const TensorId act = add(Site::activation, Activation{tokens_, ffn, model_.gated_mlp, fused_bias},
                            {up}, tokens_, ffn, {up});
+  if (model_.gated_mlp) keep("activated gate", tokens_, ffn, keeps(KernelOp::gated_activation));
   row_adapter(act, AdapterTarget::down);
   return linear(Site::mlp_down, act, act, model_.hidden, ffn, model_.linear_bias);
 }

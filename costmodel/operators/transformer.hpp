@@ -84,6 +84,7 @@ struct LayerContext {
   FineTuning tuning;
   double attended = 0;                 // see FlashAttention
   bool scales_adapter_output = false;  // see AdapterSum
+  const KernelSet* kernels = nullptr;  // what they keep for backward; null: by the op list
 };
 
 // Builds the op list of one layer. Tensor parallelism follows Shoeybi et al. 2019

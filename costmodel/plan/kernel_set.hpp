@@ -90,10 +90,19 @@ struct KernelPass {
   }
 };
 
+// What autograd keeps of an operator's own making until backward, bytes an element as above: of a
+// norm in place of its input, of a product after a norm and of an adapter a copy of the input for
+// each of them, of others in addition to their inputs.
+struct KernelKeeps {
+  double narrow = 0, wide = 0;
+  double bytes(double element) const { return narrow * element + wide * 4; }
+};
+
 struct KernelSet {
   std::string name;
   struct Passes {
     std::optional<KernelPass> forward, backward;
+    std::optional<KernelKeeps> keeps;
   };
   std::array<Passes, kernel_op_names.size()> passes;
   bool empty() const { return name.empty(); }
@@ -102,6 +111,11 @@ struct KernelSet {
     const Passes& of = passes[static_cast<std::size_t>(op)];
     const auto& pass = forward ? of.forward : of.backward;
     return pass ? &*pass : nullptr;
+  }
+  // Bytes that it keeps of an element; none: by the op list.
+  std::optional<double> keeps(KernelOp op, double element) const {
+    const auto& own = passes[static_cast<std::size_t>(op)].keeps;
+    return own ? std::optional(own->bytes(element)) : std::nullopt;
   }
 };
 

@@ -30,20 +30,30 @@ const Keys<KernelPass>& pass_keys() {
   return keys;
 }
 
-template <std::optional<KernelPass> KernelSet::Passes::*field>
-Key<KernelSet::Passes> pass_key(std::string_view name) {
+const Keys<KernelKeeps>& keeps_keys() {
+  using K = KernelKeeps;
+  static const auto keys = key::rows<K>(
+      key::number<K>("narrow", &K::narrow, 0, 1000,
+                     "elements kept for backward in the width of activations, of each of its own"),
+      key::number<K>("wide", &K::wide, 0, 1000, "the same in fp32"), key::source<K>());
+  return keys;
+}
+
+template <auto field, const auto& rows_of>
+Key<KernelSet::Passes> part_key(std::string_view name) {
   return {name, "", key::fixed_text("a map"),
           [name](MapReader& reader, KernelSet::Passes& passes) {
             if (const Value* value = reader.optional(name))
-              read_map(*value, std::string(name), pass_keys(), (passes.*field).emplace());
+              read_map(*value, std::string(name), rows_of(), (passes.*field).emplace());
           },
-          [] { return described(pass_keys(), "."); }};
+          [] { return described(rows_of(), "."); }};
 }
 
 const Keys<KernelSet::Passes>& passes_keys() {
   static const auto keys = key::rows<KernelSet::Passes>(
-      pass_key<&KernelSet::Passes::forward>("forward"),
-      pass_key<&KernelSet::Passes::backward>("backward"), key::source<KernelSet::Passes>());
+      part_key<&KernelSet::Passes::forward, pass_keys>("forward"),
+      part_key<&KernelSet::Passes::backward, pass_keys>("backward"),
+      part_key<&KernelSet::Passes::keeps, keeps_keys>("keeps"), key::source<KernelSet::Passes>());
   return keys;
 }
 

@@ -46,9 +46,9 @@ const Keys<Overlap>& overlap_keys() {
                           o.overlap_grad_reduce = o.overlap_param_gather = *both;
                       }),
       key::flag<O>("overlap_grad_reduce", &O::overlap_grad_reduce,
-                   "data-parallel gradients are reduced beside the last micro-batch's backward"),
+                   "data-parallel gradients are reduced during the last micro-batch's backward"),
       key::flag<O>("overlap_param_gather", &O::overlap_param_gather,
-                   "sharded parameters are gathered beside the first micro-batch's forward"),
+                   "sharded parameters are gathered during the first micro-batch's forward"),
       key::flag<O>("tp_comm_overlap", &O::tp_comm_overlap,
                    "tensor-parallel collectives are pipelined with the product they feed"),
       key::flag<O>("pp_overlap", &O::pp_overlap, "pipeline transfers overlap with computation"),
@@ -123,6 +123,10 @@ const Keys<Memory>& kept_keys() {
                    "recomputation ends where a layer's last kept tensor is made"),
       key::flag<M>("activation_offload", &M::activation_offload,
                    "its ZeRO-3 recipes offload as many layers' activations as needed to fit"),
+      key::flag<M>("autocast", &M::autocast,
+                   "16-bit weights are casts that products keep until their backward"),
+      key::flag<M>("frees_gradients", &M::frees_gradients,
+                   "gradients are freed with each step and appear anew in backward"),
       key::flag<M>("selective_half", &M::selective_half,
                    "`selective` keeps every second product or layer (torchtitan)"));
   return keys;
@@ -154,6 +158,8 @@ const Keys<Zero>& zero_keys() {
                    "ZeRO-3 gathers the next layer while this one computes"),
       key::flag<Z>("zero_by_module", &Z::by_module,
                    "ZeRO-3 gathers and scatters per product instead of per layer"),
+      key::flag<Z>("root_unit", &Z::root_unit,
+                   "ZeRO-3 gathers embedding and head as one unit that stays gathered (FSDP)"),
       key::flag<Z>("whole_in_pipeline", &Z::whole_in_pipeline,
                    "with pp > 1 ZeRO-3 keeps parameters and gradients whole (FSDP2)"),
       key::flag<Z>("whole_gradients", &Z::whole_gradients,
@@ -237,6 +243,8 @@ const Keys<Memory>& memory_keys() {
                                   "CUDA and NCCL contexts, outside the allocator"),
                    key::number<M>("fragmentation", &M::fragmentation, 0, 1,
                                   "the allocator's reserve as a fraction of what is allocated"),
+                   key::flag<M>("expandable_segments", &M::expandable_segments,
+                                "the allocator's segments grow (PYTORCH_ALLOC_CONF)"),
                    key::word<M>("reported", &M::reported, reported_memory_names,
                                 "the peak that the framework's log reports"),
                    key::source<M>());
@@ -342,7 +350,7 @@ const Keys<S>& expert_keys() {
               "offers deepep and hybridep"),
           key::flag<S>(
               "overlap", [](S& s) -> bool& { return s.offers.expert_overlap; },
-              "offers the exchange beside another micro-batch's computation"),
+              "offers the exchange during another micro-batch's computation"),
           key::word<S>(
               "dispatcher", [](S& s) -> Dispatcher& { return s.defaults.experts.dispatcher; },
               dispatcher_names, "how tokens reach experts when a plan says nothing"),

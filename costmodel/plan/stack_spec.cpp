@@ -2,11 +2,9 @@
 
 namespace costmodel {
 
-Bytes reported_peak(Bytes peak, const StackMemory& memory) {
-  if (memory.reported == ReportedMemory::device) return peak;
+CountedPeak counted_peak(Bytes peak, const StackMemory& memory) {
   const Bytes reserved = peak - memory.context;
-  return memory.reported == ReportedMemory::reserved ? reserved
-                                                     : reserved / (1 + memory.fragmentation);
+  return {reserved / (1 + memory.fragmentation), reserved, reserved};
 }
 
 }  // namespace costmodel

@@ -102,9 +102,14 @@ struct StackMemory {
                                     // they are reduced (DeepSpeed, FSDP)
   bool plain_adapters = false;      // adapters are trained as they are, without master weights, in
                                     // fp32 unless a run says otherwise
+  bool autocast = false;            // 16-bit weights are casts that products keep for backward, so
+                                    // that a recomputed layer has none (torch.autocast)
+  bool frees_gradients = false;     // with each step, so that they appear anew in backward
+                                    // (PyTorch, zero_grad(set_to_none=True))
   bool selective_half = false;      // "selective" keeps every second product or layer (torchtitan)
   Bytes context;                    // CUDA and NCCL contexts, outside the allocator
-  double fragmentation = 0;         // allocator reserve as a fraction of the allocated bytes
+  bool expandable_segments = false;  // of the allocator: a stream's blocks lie in one that grows
+  double fragmentation = 0;          // allocator reserve as a fraction of the allocated bytes
   ReportedMemory reported = ReportedMemory::device;
 };
 
@@ -131,9 +136,11 @@ struct StackZero {
   bool by_module = false;          // ZeRO-3 gathers and scatters per product instead of per layer
   bool whole_in_pipeline = false;  // with pp > 1 ZeRO-3 keeps gathered parameters and gradients
                                    // unsharded, and gathers and scatters once per iteration (FSDP2)
-  bool whole_gradients = false;    // ZeRO-2 and 3 reduce-scatter only after all gradients are
-                                   // complete (XLA combines the collectives)
-  bool one_port = false;           // ZeRO-3 collectives leave a node through one of its ports
+  bool root_unit = false;        // ZeRO-3 gathers a layer at a time, and embedding and head as one
+                                 // unit that stays gathered (FSDP's root)
+  bool whole_gradients = false;  // ZeRO-2 and 3 reduce-scatter only after all gradients are
+                                 // complete (XLA combines the collectives)
+  bool one_port = false;         // ZeRO-3 collectives leave a node through one of its ports
   // Host time of a rank's slice of a parameter, where ZeRO-1 and 2 gather each parameter tensor by
   // itself, as the slices of all ranks; 0: they gather one buffer.
   Seconds slice;
@@ -242,7 +249,14 @@ struct StackSpec {
   Overlap overlap;
 };
 
-// Converts a device peak to the peak that the framework's log reports.
-Bytes reported_peak(Bytes peak, const StackMemory& memory);
+// What the allocator of a device counts: what tensors take, and what it holds for them.
+struct CountedPeak {
+  Bytes allocated, reserved;
+  Bytes wanted;  // what it would come to hold in a device without end
+  // Whether it gives cached blocks back and asks for them again, which takes time.
+  bool retries() const { return wanted > reserved; }
+};
+// Of a device's peak, by the stack's reserve and contexts.
+CountedPeak counted_peak(Bytes peak, const StackMemory& memory);
 
 }  // namespace costmodel

@@ -61,6 +61,8 @@ Measured read_measured(const Value& map) {
   Measured measured;
   measured.iteration = reader.number("iteration_s", costmodel::Dimension::time, 1e-9, 1e9);
   measured.peak_memory = reader.number("peak_memory_bytes", costmodel::Dimension::size, 1, 1e15);
+  measured.peak_allocated =
+      reader.number("peak_allocated_bytes", costmodel::Dimension::size, 1, 1e15);
   measured.fits = reader.boolean("fits");
   reader.finish();
   return measured;

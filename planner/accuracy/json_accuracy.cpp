@@ -225,6 +225,7 @@ std::string validation_json(const std::vector<ValidationRow>& rows,
   summary["by_parallelism"] = figures_json(s.by_parallelism);
   summary["by_precision"] = figures_json(s.by_precision);
   summary["memory"] = memory_json(s.memory);
+  summary["allocated"] = memory_json(s.allocated);
   Json memory = Json::object(), fits = Json::object();
   for (const auto& [source, figures] : s.memory_by_source) memory[source] = figures_json(figures);
   for (const auto& [source, figures] : s.fits_by_source) fits[source] = fits_json(figures);

@@ -392,6 +392,10 @@ std::vector<std::string> summary_lines(const Scorecard& card) {
     lines.push_back(fmt::format("Peak memory of {} runs: mean error {:.1f} %, bias {:+.1f} %.",
                                 s.memory.rows, s.memory.mape, s.memory.bias));
   }
+  if (s.allocated.rows > 0) {
+    lines.push_back(fmt::format("  What tensors take of it, of {}: {:.1f} %, bias {:+.1f} %.",
+                                s.allocated.rows, s.allocated.mape, s.allocated.bias));
+  }
   lines.push_back(
       fmt::format("Fitting: {} of {} runs that ran are called too large; {} of {} that did not are "
                   "recognised.",

@@ -22,6 +22,7 @@ namespace {
 // The estimate of a run, or why there is none.
 struct Prediction {
   std::optional<Estimate> estimate;
+  costmodel::Bytes peak, allocated;  // where they are measured
   std::optional<KindSeconds> kinds;
   std::string error;
   RunFacts facts;
@@ -52,6 +53,10 @@ Prediction predict(const EvidenceRun& run, const costmodel::ConfigPath& path) {
       add_plan(prediction.facts, settled->plan);
       costmodel::Evaluator evaluator(scenario.model, scenario.cluster, scenario.training);
       prediction.estimate = evaluator.estimate(settled->plan);
+      if (run.measured.peak_memory)
+        prediction.peak = evaluator.reported_peak(*prediction.estimate);
+      if (run.measured.peak_allocated)
+        prediction.allocated = evaluator.counted_peak(*prediction.estimate).allocated;
       if (run.kinds && settled->plan.even())
         prediction.kinds = kinds_of(settled->plan, *prediction.estimate, evaluator);
     } else {
@@ -93,7 +98,9 @@ void add_rows(const EvidenceRun& run, const costmodel::ConfigPath& path,
     }
   }
   if (run.measured.peak_memory)
-    add("peak_memory_bytes", *run.measured.peak_memory, e != nullptr ? e->reported_peak.value : 0);
+    add("peak_memory_bytes", *run.measured.peak_memory, prediction.peak.value);
+  if (run.measured.peak_allocated)
+    add("peak_allocated_bytes", *run.measured.peak_allocated, prediction.allocated.value);
   if (run.measured.fits || run.measured.iteration) {
     add("fits", run.measured.ran() ? 1 : 0, e != nullptr && e->fits() ? 1 : 0);
     if (e != nullptr) {
@@ -202,6 +209,7 @@ ValidationSummary summary_of(const Rows& rows) {
   summary.by_parallelism = figures_by(rows, &RunFacts::parallelism);
   summary.by_precision = figures_by(rows, &RunFacts::precision);
   summary.memory = figures_of(rows, "peak_memory_bytes");
+  summary.allocated = figures_of(rows, "peak_allocated_bytes");
   summary.fits = verdicts_of(rows);
   for (const auto& row : rows) {
     if (row.quantity != "fits") continue;  // one a run

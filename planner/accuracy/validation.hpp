@@ -22,7 +22,7 @@ std::optional<double> predicted_iteration(const EvidenceRun& run,
 struct ValidationRow {
   std::string id;
   std::string source;    // stem of the evidence file
-  std::string quantity;  // iteration_s, peak_memory_bytes, fits
+  std::string quantity;  // iteration_s, peak_memory_bytes, peak_allocated_bytes, fits
   double measured = 0;   // fits: 1 or 0
   double predicted = 0;
   std::optional<costmodel::Interval> interval;  // for iteration_s
@@ -72,6 +72,7 @@ struct ValidationSummary {
   FiguresByName by_source;  // iteration_s, also the next ones
   FiguresByName by_device, by_framework, by_parallelism, by_precision;
   ErrorFigures memory;             // peak_memory_bytes
+  ErrorFigures allocated;          // peak_allocated_bytes
   FiguresByName memory_by_source;  // sources that have any
   FitFigures fits;                 // fits
   std::map<std::string, FitFigures> fits_by_source;

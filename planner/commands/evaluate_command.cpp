@@ -16,6 +16,7 @@
 #include "planner/report/json_job.hpp"
 #include "planner/report/json_report.hpp"
 #include "planner/report/json_serving.hpp"
+#include "planner/report/memory_report.hpp"
 #include "planner/report/serving_explanation.hpp"
 #include "planner/report/serving_report.hpp"
 #include "planner/search/settled_plan.hpp"
@@ -66,12 +67,31 @@ CommandResult evaluate_serving(const Session& session) {
   return result;
 }
 
+namespace {
+
+CommandResult memory_command(const Session& session, const Scenario& s, const ParallelPlan& plan,
+                             Evaluator& evaluator) {
+  const MemoryTrace trace = evaluator.memory_trace(plan);
+  const std::string json = rows_json(memory_rows(trace));
+  CommandResult result;
+  result.status = trace.known() ? 0 : no_answer;
+  if (wants_page(session.options)) result.page = page_html(json, s, {{}, trace});
+  result.text = session.options.format == Format::json
+                    ? json
+                    : heading(s, session.style) +
+                          memory_report(trace, s.cluster.device.memory, session.style);
+  return result;
+}
+
+}  // namespace
+
 CommandResult explain_command(const Session& session) {
   Scenario s = load(session);
   const auto settled = settled_plan(s, threads_of(session.options));
   if (!settled) return without_plan(session, s);
   const auto& plan = settled->plan;
   Evaluator evaluator = evaluator_of(s);
+  if (session.options.memory) return memory_command(session, s, plan, evaluator);
   const auto json = [&] { return rows_json(explanation_table(plan, s, evaluator)); };
   CommandResult result{0, {}, note_lines(settled->notes)};
   result.page = page_of(session, s, json);

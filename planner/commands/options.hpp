@@ -54,6 +54,7 @@ struct Options {
   std::vector<std::string> peaks;  // evidence whose peaks of memory count in the table written
   std::string notes;               // a file; empty: none
   bool rows = false;
+  bool memory = false;  // of explain: over an iteration
   bool against_planner = false;
   std::string fit;  // file of constants
   bool leave_one_source_out = false;

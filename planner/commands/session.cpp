@@ -116,7 +116,8 @@ Timeline drawn_timeline(const Scenario& s, const ParallelPlan& plan) {
 std::string page_of(const Session& session, const Scenario& s,
                     const std::function<std::string()>& json, const ParallelPlan* plan) {
   if (!wants_page(session.options)) return "";
-  return plan == nullptr ? page_html(json(), s) : page_html(json(), s, drawn_timeline(s, *plan));
+  if (plan == nullptr) return page_html(json(), s);
+  return page_html(json(), s, {drawn_timeline(s, *plan), evaluator_of(s).memory_trace(*plan)});
 }
 
 bool is_for_people(const Options& options) {

@@ -107,7 +107,8 @@ CommandResult simulate_command(const Session& session) {
   if (!session.options.write_schedule.empty()) {
     result.warnings.push_back(written_schedule(session.options.write_schedule, plan, evaluator));
   }
-  if (wants_page(session.options)) result.page = page_html(estimate_json(estimate, s), s, timeline);
+  if (wants_page(session.options))
+    result.page = page_html(estimate_json(estimate, s), s, {timeline, {}});
   if (session.options.format == Format::json) {
     result.text = to_chrome_trace(timeline, figures);
     return result;

@@ -214,7 +214,7 @@ JobDiagnosis diagnose_job(const Scenario& s, const ParallelPlan& plan, const Tra
   const Job job{.cluster = s.cluster, .training = s.training, .plan = plan};
   Evaluator evaluator(s.model, s.cluster, s.training);
   d.estimate = evaluator.estimate(plan);
-  d.expected = predicted(d.estimate, plan.even() ? evaluator.cost(plan) : PlanCost(), job);
+  d.expected = predicted(d.estimate, evaluator, job);
   Suspects suspects(log, s, d.expected);
 
   Variant as_said{"", job};

@@ -24,19 +24,16 @@ PredictedPart over_ranks(const std::vector<Seconds>& by_stage, const Estimate& e
   return {least, most};
 }
 
-Bytes as_counted(const Estimate& e, StackMemory memory, ReportedMemory by) {
-  memory.reported = by;
-  return reported_peak(e.peak, memory);
-}
-
 }  // namespace
 
-PredictedJob predicted(const Estimate& e, const PlanCost& cost, const Job& job) {
+PredictedJob predicted(const Estimate& e, Evaluator& evaluator, const Job& job) {
+  const PlanCost cost = e.plan.even() ? evaluator.cost(e.plan) : PlanCost();
   PredictedJob p;
   p.iteration = e.iteration;
   p.slow_iterations = job.slow_iterations;
-  p.allocated = as_counted(e, job.training.stack.memory, ReportedMemory::allocated);
-  p.reserved = as_counted(e, job.training.stack.memory, ReportedMemory::reserved);
+  const CountedPeak counted = evaluator.counted_peak(e);
+  p.allocated = counted.allocated;
+  p.reserved = counted.reserved;
   p.has_parts = e.plan.even();
   if (!p.has_parts) return p;
   part_of(p, JobPart::forward) = over_ranks(e.stage_forward, e);
@@ -64,7 +61,7 @@ std::optional<PredictedJob> predict(const Job& job, const ModelSpec& model, bool
   if (!is_valid(job.plan, model, job.cluster, job.training)) return {};
   Evaluator evaluator(model, job.cluster, job.training);
   const Estimate e = evaluator.estimate(job.plan);
-  PredictedJob p = predicted(e, job.plan.even() ? evaluator.cost(job.plan) : PlanCost(), job);
+  PredictedJob p = predicted(e, evaluator, job);
   if (data_in_forward && p.has_parts) {
     part_of(p, JobPart::forward).least += job.data;
     part_of(p, JobPart::forward).most += job.data;

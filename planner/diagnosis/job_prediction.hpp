@@ -30,8 +30,8 @@ struct PredictedJob {
 std::optional<PredictedJob> predict(const Job& job, const costmodel::ModelSpec& model,
                                     bool data_in_forward);
 
-// The same from an estimate and the table behind it.
-PredictedJob predicted(const costmodel::Estimate& estimate, const costmodel::PlanCost& cost,
+// The same from an estimate and its evaluator.
+PredictedJob predicted(const costmodel::Estimate& estimate, costmodel::Evaluator& evaluator,
                        const Job& job);
 
 }  // namespace planner

@@ -17,6 +17,7 @@
 #include "planner/page/json_search.hpp"
 #include "planner/page/json_shown.hpp"
 #include "planner/page/json_tornado.hpp"
+#include "planner/page/memory_picture.hpp"
 #include "planner/page/page_style.hpp"
 #include "planner/page/timeline_picture.hpp"
 #include "planner/report/html_table.hpp"
@@ -64,7 +65,7 @@ std::string lead_of(const std::string& verdict, const std::string& how) {
 
 }  // namespace
 
-std::string page_html(const std::string& json, const Scenario& scenario, const Timeline& timeline) {
+std::string page_html(const std::string& json, const Scenario& scenario, const Pictures& pictures) {
   const Json report = parsed(json);
   const ShownValues shown(report);
   const Json& plans = at(report, {"plans"});
@@ -78,7 +79,9 @@ std::string page_html(const std::string& json, const Scenario& scenario, const T
       lead_of(verdict_html(best) + (report.is_object() ? proof_html(report) : std::string()), how);
   html += ladder_section(report) + tiles_html(best) + failure_sections(report) +
           plan_section(best) + run_section(best) + time_section(best) +
-          section("The schedule", timeline_html(timeline)) + memory_section(best) +
+          section("The schedule", timeline_html(pictures.timeline)) + memory_section(best) +
+          section("Memory over the iteration",
+                  memory_html(pictures.memory, scenario.cluster.device.memory)) +
           reasons_section(report) + steps_section(report) + plans_section(report) +
           front_section(report) + device_front_section(report) + sensitivity_section(report) +
           upgrades_section(report) + traffic_section(best) + search_section(report);

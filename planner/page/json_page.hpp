@@ -4,15 +4,22 @@
 #include <string>
 #include <vector>
 
+#include "costmodel/estimate/memory_trace.hpp"
 #include "costmodel/scenario/scenario.hpp"
 #include "costmodel/schedule/timeline.hpp"
 
 namespace planner {
 
-// `json` is what the command prints with --format json, for that scenario; `timeline` of its best
-// plan, without events for none. Throws InternalError when it is not JSON.
+// What a page draws of the best plan besides its figures; what is empty is left out.
+struct Pictures {
+  costmodel::Timeline timeline;
+  costmodel::MemoryTrace memory;
+};
+
+// `json` is what the command prints with --format json, for that scenario. Throws InternalError
+// when it is not JSON.
 std::string page_html(const std::string& json, const costmodel::Scenario& scenario,
-                      const costmodel::Timeline& timeline = {});
+                      const Pictures& pictures = {});
 
 // The same of a report of many scenarios: of sweep or compare.
 std::string page_html(const std::string& json, const std::string& title,

@@ -112,14 +112,11 @@ namespace {
 Json with_peak(Json memory, const Estimate& e, const Scenario& s, Evaluator& evaluator) {
   const Json stages = memory["stages"];
   memory.erase("stages");
-  const auto as = [&](ReportedMemory what) {
-    StackMemory stack = s.training.stack.memory;
-    stack.reported = what;
-    return reported_peak(e.peak, stack).value;
-  };
   memory["fits_probability"] = fits_probability(e.peak, e.capacity, s.training.peak_errors);
-  memory["allocated_bytes"] = as(ReportedMemory::allocated);
-  memory["reserved_bytes"] = as(ReportedMemory::reserved);
+  const costmodel::CountedPeak counted = evaluator.counted_peak(e);
+  memory["allocated_bytes"] = counted.allocated.value;
+  memory["reserved_bytes"] = counted.reserved.value;
+  memory["allocator_retries"] = counted.retries();
   const PeakPlace peak = evaluator.peak_place(e);
   const auto known = [&peak](const std::string& text) {
     return peak.known() && !text.empty() ? Json(text) : Json();

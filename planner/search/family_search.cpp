@@ -157,7 +157,7 @@ void FamilySearch::try_layout(const ParallelPlan& plan, std::uint64_t& order,
   too_large_.fill(true);
   try_members(all, order, false, left, result);
   if (layouts_fit(all)) {
-    if (plan.vpp > 1 && brackets_partial(all, s_->model)) leave_too_large(left);
+    if (plan.vpp > 1 && brackets_partial(all, *s_)) leave_too_large(left);
     try_members(all, order, true, left, result);
   }
   order += all.size();
@@ -206,7 +206,7 @@ void FamilySearch::try_members(const std::vector<ParallelPlan>& all, std::uint64
 bool FamilySearch::layouts_fit(const std::vector<ParallelPlan>& all) {
   bool partial = false;
   for (const ParallelPlan& member : all) partial |= member.recompute.layers > 0;
-  if (!partial || all.front().vpp > 1 || !brackets_partial(all, s_->model)) return partial;
+  if (!partial || all.front().vpp > 1 || !brackets_partial(all, *s_)) return partial;
   const auto stages = static_cast<std::uint64_t>(all.front().pp);
   const auto layers = static_cast<std::uint64_t>(s_->model.layers);
   return std::any_of(all.rbegin(), all.rend(), [&](const ParallelPlan& member) {

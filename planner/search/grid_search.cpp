@@ -124,7 +124,7 @@ std::vector<Bounded> open_family(const Family& family, std::uint64_t first_order
     }
   };
   price_all(false);
-  if (podium == nullptr || !fitting.empty() || !brackets_partial(choices, family, scenario.model))
+  if (podium == nullptr || !fitting.empty() || !brackets_partial(choices, family, scenario))
     price_all(true);
   std::sort(fitting.begin(), fitting.end(), earlier);
   return fitting;

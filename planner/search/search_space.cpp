@@ -421,21 +421,30 @@ bool in_turns(const ModelSpec& model) {
 
 }  // namespace
 
-bool brackets_partial(const std::vector<ParallelPlan>& members, const ModelSpec& model) {
+namespace {
+
+bool brackets(const Scenario& s) {
+  const StackSpec& stack = s.training.stack;
+  return !in_turns(s.model) && !stack.memory.frees_gradients && !stack.zero.root_unit;
+}
+
+}  // namespace
+
+bool brackets_partial(const std::vector<ParallelPlan>& members, const Scenario& s) {
   const auto offers = [&members](Recomputation kind) {
     return std::any_of(members.begin(), members.end(), [kind](const ParallelPlan& plan) {
       return plan.recompute == Recompute{kind, 0} && !splits_backward(plan.schedule);
     });
   };
-  return !in_turns(model) && offers(Recomputation::none) && offers(Recomputation::full);
+  return brackets(s) && offers(Recomputation::none) && offers(Recomputation::full);
 }
 
-bool brackets_partial(const MemberChoices& choices, const Family& family, const ModelSpec& model) {
+bool brackets_partial(const MemberChoices& choices, const Family& family, const Scenario& s) {
   const auto offers = [&choices](Recomputation kind) {
     return std::find(choices.recompute.begin(), choices.recompute.end(), Recompute{kind, 0}) !=
            choices.recompute.end();
   };
-  return !in_turns(model) && !choices.zero.empty() && !splits_backward(family.plan.schedule) &&
+  return brackets(s) && !choices.zero.empty() && !splits_backward(family.plan.schedule) &&
          offers(Recomputation::none) && offers(Recomputation::full);
 }
 

@@ -57,12 +57,12 @@ costmodel::Seconds bound_with_more(const costmodel::PlanCost& cost,
 // Whether the members include none and full recomputation, and a plan that recomputes only the
 // first layers of each stage needs at least the memory of the leaner of these two: if neither fits,
 // no partial one does. Not where kinds of layers take turns: what recomputes one needs room beside
-// those behind it that keep less. Nor with a split backward: what its weight gradients wait for is
-// the same however much is recomputed.
+// those after it that keep less. Nor with a split backward: what its weight gradients wait for is
+// the same however much is recomputed. Nor where gradients appear as backward frees activations.
 bool brackets_partial(const std::vector<costmodel::ParallelPlan>& members,
-                      const costmodel::ModelSpec& model);
+                      const costmodel::Scenario& scenario);
 bool brackets_partial(const MemberChoices& choices, const Family& family,
-                      const costmodel::ModelSpec& model);
+                      const costmodel::Scenario& scenario);
 
 // Plans whose fastest bounds all members: the representative, and, if the members include ZeRO-3,
 // the same with ZeRO-3; with ZeRO-2 where ZeRO-3 may send activations to the host.

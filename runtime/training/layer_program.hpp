@@ -4,7 +4,7 @@
 
 #include <vector>
 
-#include "costmodel/operators/op_list.hpp"
+#include "costmodel/operators/lifetimes.hpp"
 
 namespace runtime {
 

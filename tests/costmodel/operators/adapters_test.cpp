@@ -79,19 +79,22 @@ TEST_CASE("a frozen product has two thirds of its FLOPs, an adapter all of them"
         doctest::Approx(2 * tokens * (3 * adapters - products)).epsilon(1e-12));
 }
 
-TEST_CASE("a frozen product keeps no input; the adapters' first matrices share theirs") {
+TEST_CASE("a frozen product keeps no input, each of PEFT's adapters a copy of its own") {
   const OpList list = block_of(tuned("method: lora", "peft"));
   for (const Site site : {Site::qkv, Site::attention_projection, Site::mlp_gate_and_up})
     CHECK(node_at(list, site).saved.empty());
-  CHECK(node_at(list, Site::q_adapter_in).saved == node_at(list, Site::v_adapter_in).saved);
+  CHECK(node_at(list, Site::q_adapter_in).saved != node_at(list, Site::v_adapter_in).saved);
   const OpList dropped = block_of(tuned("method: lora, dropout: 0.05", "peft"));
   CHECK(count(dropped, Site::adapter_dropout) == 7);
   CHECK(node_at(dropped, Site::q_adapter_in).saved != node_at(dropped, Site::v_adapter_in).saved);
-  // Without dropout the two norms' results are kept for the adapters, and attention's result and
-  // the activation's, of which attention keeps its own anyway. With it each reads its own copy.
+  // The input is cast to fp32 and back once for each adapter, with dropout or without; dropout
+  // keeps its mask, a byte an element.
   const auto kept = [](const OpList& of) { return footprint(of, Recomputed::nothing).kept; };
-  const double read = 1024 * (6.0 * 4096 + 14336), shared = 1024 * (2 * 4096.0 + 14336);
-  CHECK(kept(dropped).value - kept(list).value == 3 * read - 2 * shared);
+  const double read = 1024 * (6.0 * 4096 + 14336);
+  CHECK(kept(dropped).value - kept(list).value == read);
+  // Of a layer in all, as a run on an H100 has it: 424 MiB with 2,048 tokens (32 layers, 13.25 of
+  // 31.78 GiB; configs/evidence/extra/pytorch-h100.yaml, p-8b-lora-2k).
+  CHECK(kept(list).value / (1 << 20) == doctest::Approx(212).epsilon(0.01));
 }
 
 TEST_CASE("adapters over tensor ranks: what Megatron-Bridge's ParallelLinearAdapter sends") {

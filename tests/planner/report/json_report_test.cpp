@@ -109,8 +109,8 @@ void check_time(const Json& time, const Json& plan) {
 void check_memory(const Json& memory, const Json& plan) {
   CHECK(keys_of(memory) == std::vector<std::string>{"peak_bytes", "capacity_bytes", "fits",
                                                     "host_bytes", "fits_probability",
-                                                    "allocated_bytes", "reserved_bytes", "peak_at",
-                                                    "stages"});
+                                                    "allocated_bytes", "reserved_bytes",
+                                                    "allocator_retries", "peak_at", "stages"});
   REQUIRE(memory["stages"].size() == plan["pp"].get<std::size_t>());
   double peak = 0;
   for (const auto& stage : memory["stages"]) {
@@ -126,9 +126,10 @@ void check_memory(const Json& memory, const Json& plan) {
   const double chance = memory["fits_probability"];
   CHECK(chance > 0);
   CHECK(chance < 1);
-  // What tensors take, what the allocator holds of it, and that with the contexts.
+  // What tensors take, and what the allocator holds for them before it gives cached blocks back.
   CHECK(memory["allocated_bytes"] <= memory["reserved_bytes"]);
-  CHECK(memory["reserved_bytes"] <= memory["peak_bytes"]);
+  CHECK(memory["reserved_bytes"].get<double>() <=
+        std::max(memory["capacity_bytes"].get<double>(), memory["allocated_bytes"].get<double>()));
   const Json& fullest = memory["stages"].at(memory["peak_at"]["stage"].get<std::size_t>());
   CHECK(fullest["total_bytes"] == peak);
   CHECK(memory["peak_at"]["tensor_bytes"] <= fullest["activations_bytes"]);

@@ -116,7 +116,7 @@ void check_bounds(const Scenario& s, const SearchSpace& space) {
   Evaluator evaluator(s.model, s.cluster, s.training);
   for (const Family& family : space.families) {
     check_left_out(priced(family, s, evaluator), s,
-                   planner::brackets_partial(planner::members(family, s), s.model));
+                   planner::brackets_partial(planner::members(family, s), s));
   }
 }
 

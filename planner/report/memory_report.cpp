@@ -1,0 +1,133 @@
+#include "planner/report/memory_report.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+#include <utility>
+
+#include "costmodel/base/unit_text.hpp"
+
+namespace planner {
+
+using namespace costmodel;
+
+namespace {
+
+constexpr std::array<std::string_view, 3> pass_names{"forward", "backward", "step"};
+
+// Consecutive samples of one kind of layer in one pass; `fullest` stands for them.
+struct Group {
+  const MemorySample* fullest;
+  int layers;
+  bool peak;
+};
+
+bool together(const MemorySample& a, const MemorySample& b) {
+  return a.pass == b.pass && a.stage == b.stage && a.micro_batch == b.micro_batch &&
+         a.layer == b.layer;
+}
+
+std::vector<Group> groups_of(const MemoryTrace& trace) {
+  std::vector<Group> all;
+  for (std::size_t i = 0; i < trace.samples.size(); ++i) {
+    const MemorySample& own = trace.samples[i];
+    const bool peak = i == trace.peak;
+    if (!all.empty() && together(*all.back().fullest, own)) {
+      Group& last = all.back();
+      ++last.layers;
+      last.peak = last.peak || peak;
+      if (own.allocated > last.fullest->allocated) last.fullest = &own;
+    } else {
+      all.push_back({&own, 1, peak});
+    }
+  }
+  return all;
+}
+
+std::vector<std::string> cells_of(const Group& group) {
+  const MemorySample& own = *group.fullest;
+  std::vector<std::string> row{std::string(pass_names[static_cast<std::size_t>(own.pass)])};
+  const bool step = own.pass == MemorySample::Pass::step;
+  row.push_back(step ? "" : std::to_string(own.stage));
+  row.push_back(step ? "" : std::to_string(own.micro_batch));
+  row.push_back(step ? "optimizer"
+                     : fmt::format("{} {}", group.layers,
+                                   layer_kind_names[static_cast<std::size_t>(own.layer)]));
+  row.emplace_back(own.op);
+  for (const Bytes held : own.held) row.push_back(format_gib(held));
+  row.push_back(format_gib(own.allocated));
+  row.push_back(format_gib(own.reserved));
+  return row;
+}
+
+Table columns() {
+  Table t;
+  t.columns = {{"pass", false}, {"stage"},         {"micro-batch"},  {"layers", false, 0},
+               {"at", false},   {"weights", true}, {"gradients"},    {"optimizer"},
+               {"activations"}, {"buffers"},       {"all", true, 0}, {"reserved"}};
+  return t;
+}
+
+// A letter for so many bytes of each kind.
+std::string bar_of(const MemorySample& own, Bytes full) {
+  constexpr int width = 36;
+  constexpr std::array<char, memory_kind_names.size()> letters{'W', 'G', 'O', 'A', 'B'};
+  std::string bar;
+  double sum = 0;
+  for (std::size_t kind = 0; kind < letters.size(); ++kind) {
+    sum += own.held[kind].value;
+    const auto end = static_cast<std::size_t>(width * sum / full.value + 0.5);
+    if (end > bar.size()) bar.append(end - bar.size(), letters[kind]);
+  }
+  return bar;
+}
+
+}  // namespace
+
+std::string pass_text(const MemorySample& own) {
+  if (own.pass == MemorySample::Pass::step) return "the optimizer's step";
+  return fmt::format("{} of layer {} of stage {}, {}, micro-batch {}",
+                     pass_names[static_cast<std::size_t>(own.pass)], own.number, own.stage,
+                     layer_kind_names[static_cast<std::size_t>(own.layer)], own.micro_batch);
+}
+
+Table memory_rows(const MemoryTrace& trace) {
+  Table t = columns();
+  for (const Group& group : groups_of(trace)) t.rows.push_back(cells_of(group));
+  return t;
+}
+
+std::string memory_report(const MemoryTrace& trace, Bytes capacity, const ReportStyle& style) {
+  if (!trace.known()) {
+    return section_title("Memory over the iteration", style) +
+           bullet(
+               "Not known allocation by allocation: a schedule that splits backward or goes two "
+               "ways, stages or replicas with sizes of their own, an encoder, multi-token "
+               "prediction, or offload.",
+               style);
+  }
+  const MemorySample& peak = trace.samples[trace.peak];
+  Table t = columns();
+  t.columns.push_back({"", false});
+  const Bytes full = max(capacity, peak.allocated);
+  for (const Group& group : groups_of(trace)) {
+    t.rows.push_back(cells_of(group));
+    t.rows.back().push_back(bar_of(*group.fullest, full) + (group.peak ? " peak" : ""));
+  }
+  return section_title("Memory over the iteration: what tensors take on the fullest rank, GiB",
+                       style) +
+         section_table(t, style) +
+         bullet(fmt::format("The peak is {} in the {}{}; PyTorch's allocator then holds {} of {}.",
+                            format_bytes(peak.allocated), pass_text(peak),
+                            peak.op.empty() ? std::string() : fmt::format(", at {}", peak.op),
+                            format_bytes(trace.reserved), format_bytes(capacity)),
+                style) +
+         bullet(fmt::format("W weights, G gradients, O optimizer, A activations, B buffers; the "
+                            "bar's width is {}. Contexts of CUDA and NCCL come on top.",
+                            format_bytes(full)),
+                style);
+}
+
+}  // namespace planner
