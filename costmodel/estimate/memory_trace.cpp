@@ -73,8 +73,9 @@ class Rank {
         gradient_(gradient_bytes_per_parameter(in.on.training)),
         device_(in.on.training.stack.memory.expandable_segments) {
     for (int v = 0; v < in.plan.chunks(); ++v) add_stage(in.stage_of(v, rank_));
-    for (const std::vector<Layer>& chunk : chunks_)
+    for (const std::vector<Layer>& chunk : chunks_) {
       for (const Layer& layer : chunk) all_ += layer.own;
+    }
     set_up();
   }
 
@@ -160,9 +161,11 @@ class Rank {
 
   template <class Visit>
   void each_parameter(const Visit& visit) {
-    for (const std::vector<Layer>& chunk : chunks_)
-      for (const Layer& layer : chunk)
+    for (const std::vector<Layer>& chunk : chunks_) {
+      for (const Layer& layer : chunk) {
         for (const double own : layer.parameters) visit(own / all_);
+      }
+    }
   }
 
   // --- sharded parameters
@@ -283,9 +286,10 @@ class Rank {
     std::vector<Allocation> passed, gradients;  // hidden states
     for (const Layer& layer : chunk)
       if (by_unit(layer)) gather(layer, ends_);
-    if (!chunk.front().end)
+    if (!chunk.front().end) {
       passed.push_back(device_.take(MemoryKind::activations,
                                     size_of(chunk.front().list, chunk.front().list.input)));
+    }
     for (std::size_t l = 0; l < chunk.size(); ++l) {
       const Layer& layer = chunk[l];
       const MemorySample at = pass_of(MemorySample::Pass::forward, layer, action, l);
@@ -293,8 +297,9 @@ class Rank {
       if (!by_unit(layer)) gather(layer, parameters);
       if (layer.list.input >= 0) move(passed, live[l], {What::tensor, layer.list.input});
       play(layer.life.forward, layer, live[l], gradients, at);
-      if (layer.saved > Bytes(0))
+      if (layer.saved > Bytes(0)) {
         live[l].tensors[{What::temporary, -1}] = device_.take(MemoryKind::activations, layer.saved);
+      }
       if (!layer.life.keeps_output) move(live[l], {What::tensor, layer.list.output}, passed);
       device_.drop(parameters);
     }

@@ -269,14 +269,16 @@ Footprint footprint(const OpList& list, Recomputed what) {
     result.kept += info.bytes();
     if (info.role != TensorRole::statistics) result.kept_activations += info.bytes();
   }
-  if (what == Recomputed::everything)
+  if (what == Recomputed::everything) {
     result.kept_alternate = result.kept + alternate_products(list);
+  }
   result.kept_for_weights = kept_for_weights(list);
   const auto all = [](const Node&) { return true; };
   Meter forward;
-  if (list.input >= 0)
+  if (list.input >= 0) {
     forward.take(What::tensor, list.input,
                  list.tensors[static_cast<std::size_t>(list.input)].bytes());
+  }
   walk_forward(list, kept, all, forward);
   result.forward_transient = max(Bytes(0), forward.peak - result.kept);
   result.forward_at = forward.at;
@@ -312,8 +314,9 @@ namespace {
 void free_others(std::vector<TensorEvent>& events, const std::vector<bool>& stays,
                  TensorId output) {
   std::vector<Bytes> live(stays.size());
-  for (const TensorEvent& event : events)
+  for (const TensorEvent& event : events) {
     if (event.what == What::tensor) live[static_cast<std::size_t>(event.id)] += event.bytes;
+  }
   for (std::size_t t = 0; t < live.size(); ++t) {
     const auto id = static_cast<TensorId>(t);
     if (live[t] > Bytes(0) && !stays[t] && id != output)

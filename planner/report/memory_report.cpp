@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <string_view>
 #include <utility>
 
@@ -78,7 +79,7 @@ std::string bar_of(const MemorySample& own, Bytes full) {
   double sum = 0;
   for (std::size_t kind = 0; kind < letters.size(); ++kind) {
     sum += own.held[kind].value;
-    const auto end = static_cast<std::size_t>(width * sum / full.value + 0.5);
+    const auto end = static_cast<std::size_t>(std::lround(width * sum / full.value));
     if (end > bar.size()) bar.append(end - bar.size(), letters[kind]);
   }
   return bar;
