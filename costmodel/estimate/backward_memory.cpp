@@ -71,7 +71,8 @@ class BackwardWalk {
         freed_ += layer.footprint.kept;
         if (by_unit_) {
           ends_ += own;
-          gathered_ += Bytes(own * weight_);  // its gradients, until the end
+          // Its gradients, until the end; a tied table's are the head's first.
+          gathered_ += Bytes((kind == LayerKind::head ? layer.weights : own) * weight_);
         } else if (appear_) {
           made_ += shard(layer, own);
         }
@@ -79,6 +80,10 @@ class BackwardWalk {
         layers(kind, layer, again, count, own, visit);
       }
     });
+    if (appear_ && !by_unit_) {  // all gradients, before the step
+      visit(LayerKind::embedding, false, true, Footprint{},
+            StageMoment{Bytes(0) - freed_, made_, Bytes(0)});
+    }
     if (ends_ <= 0) return;
     const Bytes reduced(appear_ ? ends_ * gradient_ / in_.plan.shards() : 0);
     visit(LayerKind::embedding, false, true, Footprint{},
@@ -100,8 +105,8 @@ class BackwardWalk {
     const bool alternate = again && keeps_alternate(in_);
     const Bytes part = appear_ ? shard(layer, own) : Bytes(0);
     const Bytes unit = gathered(layer, own), narrow(own * weight_), wide(own * gradient_);
-    for (const int before : {0, 1, count - 1}) {
-      if (before >= count) continue;
+    for (const int before : {0, 1, count - 2, count - 1}) {
+      if (before < 0 || before >= count) continue;
       Bytes at_work = gathered_, reducing = gathered_;
       if (by_unit_) {  // FSDP2 frees what it sent when the next reduction begins
         const bool last = layers_ == before + 1;
@@ -109,7 +114,7 @@ class BackwardWalk {
         reducing += unit * (last ? 0 : gathers_ - 1) + narrow + wide;
       }
       visit(kind, again, false, footprint, moment(layer, alternate, part, before, at_work));
-      if (!by_unit_) continue;
+      if (!by_unit_ && !appear_) continue;
       StageMoment after = moment(layer, alternate, part, before + 1, reducing);
       after.activations = after.activations - working_set(footprint, alternate);
       visit(kind, again, false, footprint, after);
@@ -148,10 +153,16 @@ class BackwardWalk {
 
 }  // namespace
 
-bool gradients_appear(const PlanInputs& in) {
+bool frees_gradients(const PlanInputs& in) {
   const ParallelPlan& plan = in.plan;
-  return in.on.training.stack.memory.frees_gradients && in.micro_batches == 1 &&
-         plan.chunks() == 1 && (plan.zero >= 2 || plan.dp * plan.cp == 1) && !plan.offload.states();
+  const StackSpec& stack = in.on.training.stack;
+  const bool own =
+      plan.zero >= 2 || plan.dp * plan.cp == 1 || (stack.zero.whole_in_pipeline && plan.pp > 1);
+  return stack.memory.frees_gradients && own && !plan.offload.states();
+}
+
+bool gradients_appear(const PlanInputs& in) {
+  return frees_gradients(in) && in.micro_batches == 1 && in.plan.chunks() == 1;
 }
 
 bool keeps_alternate(const PlanInputs& in) {

@@ -25,8 +25,11 @@ struct MomentPlace {
   StageMoment moment;
 };
 
-// Whether gradients appear in a plan's only backward, and are freed with the step
-// (Optimizer.zero_grad(set_to_none=True)), so that they and all activations never exist together.
+// Whether a plan's gradients are freed with the step (Optimizer.zero_grad(set_to_none=True)), and
+// nothing else holds them, as the buckets of PyTorch's DDP do.
+bool frees_gradients(const PlanInputs& in);
+
+// Whether they appear in the only backward, so that they and all activations never exist together.
 bool gradients_appear(const PlanInputs& in);
 
 // Whether all layers are recomputed but for every second product (Footprint::kept_alternate). Their

@@ -283,6 +283,7 @@ CountedPeak Evaluator::counted_peak(const Estimate& e) {
   // Before it fails, the allocator gives back what it had only cached.
   const Bytes most = max(e.capacity - stack.context, counted.allocated);
   const Bytes wanted = max(trace.reserved, counted.allocated);
+  if (e.peak > e.capacity) return {counted.allocated, wanted, wanted};
   return {counted.allocated, min(wanted, most), wanted};
 }
 

@@ -235,7 +235,9 @@ void send_to_host(const PlanInputs& in, double own, StageMemory& memory) {
 
 // Whether 16-bit weights exist while a layer works alone; the head is not computed again.
 bool casts_weights(const PlanInputs& in) {
-  return in.on.training.stack.memory.autocast && in.plan.zero < 3 && in.plan.pp == 1 &&
+  const TrainingSpec& training = in.on.training;
+  return training.stack.memory.autocast && training.stack.memory.master_weights &&
+         training.precision != Precision::fp32 && in.plan.zero < 3 && in.plan.pp == 1 &&
          in.plan.recompute.granularity == Recomputation::full &&
          !in.on.training.fine_tuning.adapts();
 }
@@ -350,7 +352,7 @@ std::vector<RankRow> rank_rows(const PlanInputs& in, std::span<const RankParamet
   ranks.resize(kind_of.size());  // all of each is set below
   // A rank's standing memory is that of the first of its kind; micro-batches in flight differ.
   StageMoment moment;
-  Bytes buffers, standing_gradients;
+  Bytes buffers, standing_gradients, own_gradients;
   std::size_t known = kind_of.size();  // the kind that the former are of
   std::optional<RankChunks> chunks;    // of that kind
   for (std::size_t r = 0; r < kind_of.size(); ++r) {
@@ -365,16 +367,18 @@ std::vector<RankRow> rank_rows(const PlanInputs& in, std::span<const RankParamet
       moment = chunks->moment();
       standing_gradients = memory.gradients;
       if (gradients_appear(in)) memory.gradients = moment.gradients;
+      own_gradients = memory.gradients;
       buffers = buffers_of(in, r, transfer);
       known = kind;
     } else {
       chunks->move_to(r);
       memory = ranks[r - 1].memory;
+      memory.gradients = own_gradients;
     }
     const Held held = chunks->held();
     memory.in_flight_micro_batches = held.micro_batches;
     memory.activations = held.bytes + moment.activations;
-    if (in.on.training.stack.memory.frees_gradients && in.plan.pp > 1 &&
+    if (in.plan.pp > 1 && frees_gradients(in) &&
         held.micro_batches >= static_cast<double>(in.micro_batches))
       set_before_gradients(in, *chunks, standing_gradients, memory);
     memory.buffers = buffers + moment.buffers;

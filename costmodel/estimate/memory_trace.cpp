@@ -16,6 +16,8 @@ namespace {
 
 using What = TensorEvent::What;
 
+constexpr std::int64_t most_followed = 8'000;  // layers times micro-batches: half a second
+
 enum PoolOf { computing, gathering, reducing };
 
 struct Allocation {
@@ -53,7 +55,8 @@ struct Layer {
   std::vector<double> parameters;  // by operator that trains some
   double own = 0;                  // their sum
   Bytes saved;                     // of products that a recomputation leaves out
-  bool end = false;                // of the stage: embedding or head, one unit of FSDP
+  bool tied = false;  // an embedding whose table is the head's, which the rank has as well
+  bool end = false;   // of the stage: embedding or head, one unit of FSDP
 };
 
 // The tensors of a layer and a micro-batch that exist.
@@ -67,7 +70,7 @@ class Rank {
       : in_(in),
         row_(cost.ranks[cost.fullest]),
         rank_(cost.fullest),
-        appear_(in.on.training.stack.memory.frees_gradients),
+        appear_(frees_gradients(in)),
         sharded_(in.plan.zero == 3),
         weight_(weight_bytes_per_parameter(in.on.training)),
         gradient_(gradient_bytes_per_parameter(in.on.training)),
@@ -137,6 +140,7 @@ class Rank {
     if (k != in_.last_stage()) return;
     const bool tied =
         k == 0 && in_.on.model.tie_embeddings && !in_.on.training.fine_tuning.adapts();
+    if (tied) chunk.front().tied = true;
     add_layer(chunk, LayerKind::head, *f.head, false, 1,
               tied ? vocabulary_table(in_.on.model, in_.plan.tp) : 0);
   }
@@ -185,8 +189,19 @@ class Rank {
     device_.drop(buffer);
   }
 
+  void gather_ends(const std::vector<Layer>& chunk) {
+    if (!ends_.empty()) return;
+    for (const Layer& layer : chunk)
+      if (by_unit(layer)) gather(layer, ends_);
+  }
+
   // What a layer's backward leaves: its gradients are widened, sent and kept in parts.
-  void reduce(double own, std::vector<Allocation>& gradients, std::vector<Allocation>& parameters) {
+  struct Trained {
+    double all, experts;
+  };
+  void reduce(Trained trained, std::vector<Allocation>& gradients,
+              std::vector<Allocation>& parameters) {
+    const double own = trained.all;
     device_.drop(parameters);
     if (in_.plan.zero < 2 || own <= 0) return keep(gradients);
     device_.drop(sent_);
@@ -195,7 +210,8 @@ class Rank {
     device_.drop(gradients);
     if (!appear_) return;
     const Allocation part =
-        device_.take(MemoryKind::gradients, Bytes(own * gradient_ / in_.plan.shards()), reducing);
+        device_.take(MemoryKind::gradients,
+                     Bytes(sharded(own, trained.experts, in_.plan) * gradient_), reducing);
     if (added_) {
       device_.drop(part);
     } else {
@@ -230,6 +246,10 @@ class Rank {
     for (const TensorEvent& event : events) {
       if (event.what == What::weight_gradient) {
         if (!appear_ && in_.plan.zero < 2) continue;  // added to its buffer by the product
+        if (layer.tied) {                             // its table's gradient is added to the head's
+          device_.drop(device_.take(MemoryKind::buffers, event.bytes * weight_));
+          continue;
+        }
         const bool own = in_.plan.zero < 2, narrow = !own && gathers_by_unit(in_);
         gradients.push_back(device_.take(own ? MemoryKind::gradients : MemoryKind::buffers,
                                          event.bytes * (narrow ? weight_ : gradient_)));
@@ -283,10 +303,10 @@ class Rank {
     std::vector<Layer>& chunk = chunks_[static_cast<std::size_t>(v)];
     std::vector<Live>& live = live_[{v, action.micro_batch}];
     live.resize(chunk.size());
+    if (chunk.empty()) return;                  // it passes on what it receives
     std::vector<Allocation> passed, gradients;  // hidden states
-    for (const Layer& layer : chunk)
-      if (by_unit(layer)) gather(layer, ends_);
-    if (!chunk.front().end) {
+    gather_ends(chunk);
+    if (chunk.front().kind != LayerKind::embedding) {
       passed.push_back(device_.take(MemoryKind::activations,
                                     size_of(chunk.front().list, chunk.front().list.input)));
     }
@@ -309,8 +329,9 @@ class Rank {
   void backward(int v, const Action& action) {
     std::vector<Layer>& chunk = chunks_[static_cast<std::size_t>(v)];
     const auto found = live_.find({v, action.micro_batch});
-    if (found == live_.end()) return;
+    if (found == live_.end() || chunk.empty()) return;
     std::vector<Live>& live = found->second;
+    gather_ends(chunk);
     std::vector<Allocation> passed, ends, next;  // gradients of hidden states, and of the ends
     passed.push_back(device_.take(MemoryKind::activations,
                                   size_of(chunk.back().list, chunk.back().list.output)));
@@ -333,15 +354,16 @@ class Rank {
       if (unit) {
         of_ends += layer.own;
       } else {
-        reduce(layer.own, gradients, parameters);
+        reduce({layer.own, std::min(layer.own, layer.cost->expert_weights)}, gradients, parameters);
         sample(at, "");
       }
     }
     device_.drop(passed);
     if (of_ends > 0) {
-      reduce(of_ends, ends, ends_);
+      reduce({of_ends, 0}, ends, ends_);
       sample(trace_.samples.back(), "");
     }
+    device_.drop(ends_);  // where nothing of them is trained
     device_.drop(sent_);
     live_.erase(found);
     added_ = true;
@@ -390,8 +412,13 @@ MemoryTrace memory_trace(const PlanInputs& in, const PlanCost& cost) {
       in.on.model.encoder_decoder() || in.on.model.mtp_layers > 0 || plan.offload.any() ||
       cost.offload.layers > 0)
     return {};
+  // One that holds more than two periods, as GPipe does, is followed to its end.
   const std::int64_t period = std::lcm<std::int64_t>(plan.pp, std::max(1, plan.choices.group));
-  const std::int64_t shown = std::min(in.micro_batches, 2 * period);
+  const double held = cost.ranks[cost.fullest].memory.in_flight_micro_batches;
+  const std::int64_t shown = static_cast<double>(2 * period) < held
+                                 ? in.micro_batches
+                                 : std::min(in.micro_batches, 2 * period);
+  if (shown * std::max<std::int64_t>(1, in.on.model.layers / plan.pp) > most_followed) return {};
   const Schedule schedule =
       generate(plan.schedule, plan.pp, plan.vpp, static_cast<int>(shown), plan.choices);
   return Rank(in, cost).run(schedule.actions[cost.fullest]);

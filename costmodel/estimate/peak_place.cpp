@@ -67,7 +67,7 @@ PeakPlace peak_place(const PlanInputs& in, const PlanCost& cost) {
   }
   if (at.after) {
     place.layer = layer_kind_names[static_cast<std::size_t>(LayerKind::embedding)];
-    place.op = "gradient reduction";
+    place.op = at.moment.buffers > Bytes(0) ? "gradient reduction" : "";  // else they are complete
     place.pass = "backward";
     place.working = at.moment.buffers;
     return place;
@@ -79,7 +79,7 @@ PeakPlace peak_place(const PlanInputs& in, const PlanCost& cost) {
   place.layer = layer_kind_names[static_cast<std::size_t>(at.kind)];
   if (node >= 0) place.op = list.nodes[static_cast<std::size_t>(node)].name();
   place.pass = !at.backward ? "forward" : own.in_recomputation ? "recomputed" : "backward";
-  place.working = at.moment.activations;
+  place.working = at.backward ? own.backward_transient : own.forward_transient;
   const auto [name, bytes] = kept.most();
   place.tensor = name;
   place.kept = bytes * cost.ranks[rank].memory.in_flight_micro_batches;

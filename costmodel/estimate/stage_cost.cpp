@@ -432,7 +432,7 @@ Transfers transfers_of(const PlanInputs& in) {
 
 namespace {
 
-// A forward of stage k and a whole backward of its rank's other one, together: each hides its
+// A forward of stage k and an unsplit backward of its rank's other one, together: each hides its
 // exchange of tokens with experts behind the other's computation, as the overlapped exchange of
 // 1F1B does (hide_expert_exchange), and all else is done in turn.
 Seconds together_time(const PlanInputs& in, std::span<const StageRow> rows, std::size_t k,

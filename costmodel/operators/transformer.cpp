@@ -240,6 +240,7 @@ TensorId LayerBuilder::wide_loss(TensorId logits, std::int64_t vocab, std::vecto
 
 // Where each of the products that take a norm's result keeps a copy for itself, the list has one.
 std::optional<double> LayerBuilder::copies_of_norm(int products) const {
+  if (context_.element >= 4) return std::nullopt;  // no cast
   const auto each = keeps(KernelOp::after_norm);
   return each ? std::optional(*each * (products - 1)) : std::nullopt;
 }

@@ -198,6 +198,7 @@ void write_placement(const Session& session, const Scenario& s, const ParallelPl
 void refuse_training_flags(const Options& options) {
   const std::pair<bool, const char*> flags[]{
       {options.front, "--front"},
+      {options.memory, "--memory"},
       {options.sensitivity, "--sensitivity"},
       {options.upgrades, "--upgrades"},
       {options.limits.any(), "--deadline and --budget"},

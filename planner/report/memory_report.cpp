@@ -106,7 +106,7 @@ std::string memory_report(const MemoryTrace& trace, Bytes capacity, const Report
            bullet(
                "Not known allocation by allocation: a schedule that splits backward or goes two "
                "ways, stages or replicas with sizes of their own, an encoder, multi-token "
-               "prediction, or offload.",
+               "prediction, offload, or more layers and micro-batches than are followed.",
                style);
   }
   const MemorySample& peak = trace.samples[trace.peak];

@@ -85,15 +85,17 @@ std::string peak_sentence(const PeakPlace& peak) {
 // Of a run on an H100 whose reserve of 83 GiB 80 GB cut off, iterations took 0.21 to 0.35 s
 // (configs/evidence/extra/pytorch-h100.yaml, t-70b2l-4k-eager): by how much time grows is not
 // known.
-std::string retries_sentence(const Estimate& e, Evaluator& evaluator) {
+std::string retries_sentence(const Estimate& e, const Scenario& s, Evaluator& evaluator) {
   if (!e.fits()) return "";
   const CountedPeak counted = evaluator.counted_peak(e);
   if (!counted.retries()) return "";
   return fmt::format(
       "PyTorch's allocator would come to hold {} in a larger device. Here it gives cached blocks "
-      "back and asks for them again, which slows some iterations; "
-      "PYTORCH_ALLOC_CONF=expandable_segments:True needs less.",
-      format_bytes(counted.wanted));
+      "back and asks for them again, which slows some iterations{}.",
+      format_bytes(counted.wanted),
+      s.training.stack.memory.expandable_segments
+          ? ""
+          : "; PYTORCH_ALLOC_CONF=expandable_segments:True needs less");
 }
 
 // What a node's host keeps; empty where nothing.
@@ -289,7 +291,7 @@ std::string plan_report(const Estimate& e, const Scenario& s, const ReportStyle&
   text += section_table(stage_table(e, s.model), style);
   if (const auto peak = peak_sentence(evaluator.peak_place(e)); !peak.empty())
     text += bullet(peak, style);
-  if (const auto retries = retries_sentence(e, evaluator); !retries.empty())
+  if (const auto retries = retries_sentence(e, s, evaluator); !retries.empty())
     text += bullet(retries, style);
   const Table traffic = traffic_table(e);
   if (!traffic.rows.empty()) {

@@ -91,6 +91,7 @@ TEST_CASE("reports are frozen") {
       {"evaluate_llama.txt", "evaluate llama.yaml"},
       {"explain.txt", "explain llama.yaml"},
       {"explain.md", "explain tiny-gpt-cpu --format md"},
+      {"explain_memory.txt", "explain llama.yaml --memory"},
       {"explain_zero_bubble.txt",
        "explain llama.yaml --set training.stack=zero-bubble-fork --set plan.tp=1 --set plan.pp=8 "
        "--set plan.dp=2 --set plan.micro_batch=1 --set plan.sequence_parallel=false "

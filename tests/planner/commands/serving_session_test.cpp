@@ -144,6 +144,9 @@ TEST_CASE("What belongs to reports of training is refused, not ignored") {
     CHECK(refused.status == 2);
     CHECK(refused.err.find("goes with training") != std::string::npos);
   }
+  const auto refused = run(words_of("explain serve-llama-7b-pcie-2 --memory"), scratch);
+  CHECK(refused.status == 2);
+  CHECK(refused.err.find("--memory goes with training") != std::string::npos);
 }
 
 TEST_CASE("A batch has a row and a page of a scenario of serving") {

@@ -128,7 +128,9 @@ void check_memory(const Json& memory, const Json& plan) {
   CHECK(chance < 1);
   // What tensors take, and what the allocator holds for them before it gives cached blocks back.
   CHECK(memory["allocated_bytes"] <= memory["reserved_bytes"]);
-  CHECK(memory["reserved_bytes"].get<double>() <=
+  if (memory["fits"])
+    CHECK(
+        memory["reserved_bytes"].get<double>() <=
         std::max(memory["capacity_bytes"].get<double>(), memory["allocated_bytes"].get<double>()));
   const Json& fullest = memory["stages"].at(memory["peak_at"]["stage"].get<std::size_t>());
   CHECK(fullest["total_bytes"] == peak);
