@@ -17,7 +17,7 @@ namespace planner {
 // The measurements of a run.
 struct Measured {
   std::optional<double> iteration, peak_memory;  // seconds, bytes as the stack's log counts them
-  std::optional<double> peak_allocated;          // what PyTorch's tensors took (max_memory_allocated)
+  std::optional<double> peak_allocated;  // what PyTorch's tensors took (max_memory_allocated)
   std::optional<bool> fits;
   bool ran() const { return fits.value_or(true); }  // a timed run must have fitted
 };

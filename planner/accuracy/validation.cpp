@@ -53,8 +53,7 @@ Prediction predict(const EvidenceRun& run, const costmodel::ConfigPath& path) {
       add_plan(prediction.facts, settled->plan);
       costmodel::Evaluator evaluator(scenario.model, scenario.cluster, scenario.training);
       prediction.estimate = evaluator.estimate(settled->plan);
-      if (run.measured.peak_memory)
-        prediction.peak = evaluator.reported_peak(*prediction.estimate);
+      if (run.measured.peak_memory) prediction.peak = evaluator.reported_peak(*prediction.estimate);
       if (run.measured.peak_allocated)
         prediction.allocated = evaluator.counted_peak(*prediction.estimate).allocated;
       if (run.kinds && settled->plan.even())
