@@ -1,34 +1,10 @@
 #include "costmodel/estimate/backward_memory.hpp"
 
+#include "costmodel/estimate/stage_cost.hpp"
+
 namespace costmodel {
 
 namespace {
-
-// Calls `visit` for the layers of virtual stage k, the last first: the kind, whether recomputed,
-// the layer, and how many there are.
-template <class Visit>
-void each_layer(const PlanInputs& in, std::size_t k, const Visit& visit) {
-  const LayerPrices& f = in.layers;
-  const LayerMix& mix = in.mixes()[k];
-  const auto add = [&](LayerKind kind, const LayerCost& layer, bool again, int count) {
-    if (count > 0) visit(kind, layer, again, count);
-  };
-  if (k == in.last_stage()) add(LayerKind::head, *f.head, false, 1);
-  if (keeps_alternate(in)) {
-    for (std::size_t i = f.count; i-- > 0;)
-      add(f.kinds[i].group->kind, *f.kinds[i].again, true, f.kinds[i].number(mix));
-    if (k == 0) add(LayerKind::embedding, *f.embedding, false, 1);
-    return;
-  }
-  for (std::size_t i = f.count; i-- > 0;) {
-    const LayerPrices::Kind& kind = f.kinds[i];
-    add(kind.group->kind, *kind.whole, false, kind.number(mix) - kind.repeated(mix));
-  }
-  for (std::size_t i = f.count; i-- > 0;)
-    add(f.kinds[i].group->kind, *f.kinds[i].again, true, f.kinds[i].repeated(mix));
-  if (mix.decoder_starts) add(LayerKind::decoder_embedding, *f.decoder_embedding, false, 1);
-  if (k == 0) add(LayerKind::embedding, *f.embedding, false, 1);
-}
 
 Bytes kept_by(const Footprint& own, bool alternate) {
   return alternate ? own.kept_alternate : own.kept;
@@ -93,9 +69,7 @@ class BackwardWalk {
  private:
   // The parameters of a layer; a tied table is the embedding's, where a stage has both.
   double of_own(std::size_t k, LayerKind kind, const LayerCost& layer) const {
-    const bool tied = kind == LayerKind::head && k == 0 && in_.on.model.tie_embeddings &&
-                      !in_.on.training.fine_tuning.adapts();
-    return tied ? layer.weights - vocabulary_table(in_.on.model, in_.plan.tp) : layer.weights;
+    return layer.weights - (kind == LayerKind::head ? shared_table(in_, k) : 0);
   }
   // Equal layers. Between the second and the last of them everything changes in proportion.
   template <class Visit>

@@ -40,6 +40,32 @@ bool keeps_alternate(const PlanInputs& in);
 // (FSDP's root). fullest_moment() then has the buffers of both.
 bool gathers_by_unit(const PlanInputs& in);
 
+// Calls `visit` for the layers of virtual stage k, the last first: the kind, whether recomputed,
+// the layer, and how many there are.
+template <class Visit>
+void each_layer(const PlanInputs& in, std::size_t k, const Visit& visit) {
+  const LayerPrices& f = in.layers;
+  const LayerMix& mix = in.mixes()[k];
+  const auto add = [&](LayerKind kind, const LayerCost& layer, bool again, int count) {
+    if (count > 0) visit(kind, layer, again, count);
+  };
+  if (k == in.last_stage()) add(LayerKind::head, *f.head, false, 1);
+  if (keeps_alternate(in)) {
+    for (std::size_t i = f.count; i-- > 0;)
+      add(f.kinds[i].group->kind, *f.kinds[i].again, true, f.kinds[i].number(mix));
+    if (k == 0) add(LayerKind::embedding, *f.embedding, false, 1);
+    return;
+  }
+  for (std::size_t i = f.count; i-- > 0;) {
+    const LayerPrices::Kind& kind = f.kinds[i];
+    add(kind.group->kind, *kind.whole, false, kind.number(mix) - kind.repeated(mix));
+  }
+  for (std::size_t i = f.count; i-- > 0;)
+    add(f.kinds[i].group->kind, *f.kinds[i].again, true, f.kinds[i].repeated(mix));
+  if (mix.decoder_starts) add(LayerKind::decoder_embedding, *f.decoder_embedding, false, 1);
+  if (k == 0) add(LayerKind::embedding, *f.embedding, false, 1);
+}
+
 StageMoment fullest_moment(const PlanInputs& in, std::size_t stage);
 MomentPlace fullest_place(const PlanInputs& in, std::size_t stage);
 

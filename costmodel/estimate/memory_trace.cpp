@@ -7,6 +7,7 @@
 
 #include "costmodel/estimate/backward_memory.hpp"
 #include "costmodel/estimate/caching_allocator.hpp"
+#include "costmodel/estimate/stage_cost.hpp"
 #include "costmodel/operators/lifetimes.hpp"
 #include "costmodel/schedule/schedule.hpp"
 
@@ -16,9 +17,9 @@ namespace {
 
 using What = TensorEvent::What;
 
-constexpr std::int64_t most_followed = 8'000;  // layers times micro-batches: half a second
+constexpr std::int64_t most_followed = 2'000;  // layers times micro-batches: some 0.6 s
 
-enum PoolOf { computing, gathering, reducing };
+enum Pool { computing, gathering, reducing };
 
 struct Allocation {
   CachingAllocator::Handle handle = 0;
@@ -30,7 +31,7 @@ struct Allocation {
 class Device {
  public:
   explicit Device(bool expandable) : heap(expandable) {}
-  Allocation take(MemoryKind kind, Bytes bytes, PoolOf stream = computing) {
+  Allocation take(MemoryKind kind, Bytes bytes, Pool stream = computing) {
     held[static_cast<std::size_t>(kind)] += bytes;
     return {heap.allocate(bytes, stream), bytes, kind};
   }
@@ -60,9 +61,7 @@ struct Layer {
 };
 
 // The tensors of a layer and a micro-batch that exist.
-struct Live {
-  std::map<std::pair<What, int>, Allocation> tensors;
-};
+using Live = std::map<std::pair<What, int>, Allocation>;
 
 class Rank {
  public:
@@ -104,8 +103,7 @@ class Rank {
 
  private:
   void add_layer(std::vector<Layer>& chunk, LayerKind kind, const LayerCost& cost, bool again,
-                 int count, double tied = 0) {
-    if (count == 0) return;
+                 int count, double tied) {
     Layer layer{.kind = kind,
                 .list = build_layer(kind, in_.on.model, context_of(in_.plan, in_.on)),
                 .life = {},
@@ -126,23 +124,12 @@ class Rank {
 
   void add_stage(std::size_t k) {
     std::vector<Layer>& chunk = chunks_.emplace_back();
-    const LayerMix& mix = in_.mixes()[k];
-    const LayerPrices& f = in_.layers;
-    if (k == 0) add_layer(chunk, LayerKind::embedding, *f.embedding, false, 1);
-    if (mix.decoder_starts)
-      add_layer(chunk, LayerKind::decoder_embedding, *f.decoder_embedding, false, 1);
-    for (const LayerPrices::Kind& kind : f.all()) {
-      const LayerKind own = kind.group->kind;
-      const int repeated = keeps_alternate(in_) ? kind.number(mix) : kind.repeated(mix);
-      add_layer(chunk, own, *kind.again, true, repeated);
-      add_layer(chunk, own, *kind.whole, false, kind.number(mix) - repeated);
-    }
-    if (k != in_.last_stage()) return;
-    const bool tied =
-        k == 0 && in_.on.model.tie_embeddings && !in_.on.training.fine_tuning.adapts();
-    if (tied) chunk.front().tied = true;
-    add_layer(chunk, LayerKind::head, *f.head, false, 1,
-              tied ? vocabulary_table(in_.on.model, in_.plan.tp) : 0);
+    const double table = shared_table(in_, k);
+    each_layer(in_, k, [&](LayerKind kind, const LayerCost& cost, bool again, int count) {
+      add_layer(chunk, kind, cost, again, count, kind == LayerKind::head ? table : 0);
+    });
+    std::reverse(chunk.begin(), chunk.end());  // forwards
+    if (table > 0) chunk.front().tied = true;
   }
 
   // Shares of what memory.hpp has for all parameters: what exists from the start.
@@ -254,12 +241,11 @@ class Rank {
         gradients.push_back(device_.take(own ? MemoryKind::gradients : MemoryKind::buffers,
                                          event.bytes * (narrow ? weight_ : gradient_)));
       } else if (event.bytes > Bytes(0)) {
-        const auto [place, made] = live.tensors.try_emplace({event.what, event.id});
+        const auto [place, made] = live.try_emplace({event.what, event.id});
         if (made) place->second = device_.take(MemoryKind::activations, event.bytes);
-      } else if (const auto own = live.tensors.find({event.what, event.id});
-                 own != live.tensors.end()) {
+      } else if (const auto own = live.find({event.what, event.id}); own != live.end()) {
         device_.drop(own->second);
-        live.tensors.erase(own);
+        live.erase(own);
       }
       const bool known = event.node >= 0;
       sample(at, known ? layer.list.nodes[static_cast<std::size_t>(event.node)].name() : "");
@@ -267,18 +253,18 @@ class Rank {
   }
 
   static void move(Live& from, std::pair<What, int> key, std::vector<Allocation>& to) {
-    const auto own = from.tensors.find(key);
-    if (own == from.tensors.end()) return;
+    const auto own = from.find(key);
+    if (own == from.end()) return;
     to.push_back(own->second);
-    from.tensors.erase(own);
+    from.erase(own);
   }
   static void move(std::vector<Allocation>& from, Live& to, std::pair<What, int> key) {
     if (from.empty()) return;
-    to.tensors[key] = from.back();
+    to[key] = from.back();
     from.pop_back();
   }
 
-  Bytes size_of(const OpList& list, TensorId id) const {
+  static Bytes size_of(const OpList& list, TensorId id) {
     return id < 0 ? Bytes(0) : list.tensors[static_cast<std::size_t>(id)].bytes();
   }
 
@@ -318,7 +304,7 @@ class Rank {
       if (layer.list.input >= 0) move(passed, live[l], {What::tensor, layer.list.input});
       play(layer.life.forward, layer, live[l], gradients, at);
       if (layer.saved > Bytes(0)) {
-        live[l].tensors[{What::temporary, -1}] = device_.take(MemoryKind::activations, layer.saved);
+        live[l][{What::temporary, -1}] = device_.take(MemoryKind::activations, layer.saved);
       }
       if (!layer.life.keeps_output) move(live[l], {What::tensor, layer.list.output}, passed);
       device_.drop(parameters);
@@ -350,7 +336,7 @@ class Rank {
       device_.drop(saved);
       play(layer.life.backward, layer, live[l], unit ? ends : gradients, at);
       if (layer.list.input >= 0) move(live[l], {What::gradient, layer.list.input}, passed);
-      for (auto& [key, own] : live[l].tensors) device_.drop(own);
+      for (auto& [key, own] : live[l]) device_.drop(own);
       if (unit) {
         of_ends += layer.own;
       } else {

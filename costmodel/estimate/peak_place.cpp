@@ -15,16 +15,10 @@ class KeptTensors {
   explicit KeptTensors(const PlanInputs& in) : in_(in) {}
 
   void add_stage(std::size_t k) {
-    const LayerMix& mix = in_.mixes()[k];
     const Recomputed region = region_of(in_.plan.recompute);
-    for (const LayerPrices::Kind& kind : in_.layers.all()) {
-      const int repeated = kind.repeated(mix);
-      add(kind.group->kind, region, repeated);
-      add(kind.group->kind, Recomputed::nothing, kind.number(mix) - repeated);
-    }
-    if (mix.decoder_starts) add(LayerKind::decoder_embedding, Recomputed::nothing, 1);
-    if (k == 0) add(LayerKind::embedding, Recomputed::nothing, 1);
-    if (k == in_.last_stage()) add(LayerKind::head, Recomputed::nothing, 1);
+    each_layer(in_, k, [&](LayerKind kind, const LayerCost&, bool again, int count) {
+      add(kind, again ? region : Recomputed::nothing, count);
+    });
   }
 
   // The one that takes most, of one micro-batch.
@@ -37,7 +31,6 @@ class KeptTensors {
 
  private:
   void add(LayerKind kind, Recomputed what, int count) {
-    if (count == 0) return;
     const OpList list = build_layer(kind, in_.on.model, context_of(in_.plan, in_.on));
     for (const TensorId id : kept_tensors(list, what)) {
       const TensorInfo& tensor = list.tensors[static_cast<std::size_t>(id)];

@@ -1,6 +1,7 @@
 #include "costmodel/estimate/shard_copies.hpp"
 
 #include "costmodel/cost/kernel_time.hpp"
+#include "costmodel/estimate/stage_cost.hpp"
 
 namespace costmodel {
 
@@ -92,8 +93,7 @@ void add_copies(const PlanInputs& in, std::size_t k, StageRow& row) {
   const bool first = k == 0, last = k == in.last_stage();
   if (first) add(in, *in.layers.embedding, 1, {.end = true}, row);
   if (!last) return;
-  const bool shared = first && in.on.model.tie_embeddings && !training.fine_tuning.adapts();
-  add(in, *in.layers.head, 1, {shared ? vocabulary_table(in.on.model, in.plan.tp) : 0, true}, row);
+  add(in, *in.layers.head, 1, {shared_table(in, k), true}, row);
   if (in.layers.mtp_layer != nullptr)
     add(in, *in.layers.mtp_layer, static_cast<double>(in.on.model.mtp_layers), {}, row);
 }

@@ -493,4 +493,10 @@ PipelineTimes stage_times(const PlanInputs& in, std::span<const StageRow> rows,
   return times;
 }
 
+double shared_table(const PlanInputs& in, std::size_t k) {
+  const bool shared = k == 0 && k == in.last_stage() && in.on.model.tie_embeddings &&
+                      !in.on.training.fine_tuning.adapts();
+  return shared ? vocabulary_table(in.on.model, in.plan.tp) : 0;
+}
+
 }  // namespace costmodel

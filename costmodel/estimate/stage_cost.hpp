@@ -37,4 +37,7 @@ Transfers transfers_of(const PlanInputs& in);
 PipelineTimes stage_times(const PlanInputs& in, std::span<const StageRow> rows,
                           const Transfers& transfers, const Offload& offload, PipelineTimes spent);
 
+// Trained parameters of the head of stage k that are the embedding's, where the stage has both.
+double shared_table(const PlanInputs& in, std::size_t k);
+
 }  // namespace costmodel

@@ -14,6 +14,7 @@
 #include "planner/report/explain.hpp"
 #include "planner/report/job_report.hpp"
 #include "planner/report/json_job.hpp"
+#include "planner/report/json_memory.hpp"
 #include "planner/report/json_report.hpp"
 #include "planner/report/json_serving.hpp"
 #include "planner/report/memory_report.hpp"
@@ -72,12 +73,12 @@ namespace {
 CommandResult memory_command(const Session& session, const Scenario& s, const ParallelPlan& plan,
                              Evaluator& evaluator) {
   const MemoryTrace trace = evaluator.memory_trace(plan);
-  const std::string json = rows_json(memory_rows(trace));
   CommandResult result;
   result.status = trace.known() ? 0 : no_answer;
-  if (wants_page(session.options)) result.page = page_html(json, s, {{}, trace});
+  if (wants_page(session.options))
+    result.page = page_html(rows_json(memory_rows(trace)), s, {{}, trace});
   result.text = session.options.format == Format::json
-                    ? json
+                    ? memory_json(trace)
                     : heading(s, session.style) +
                           memory_report(trace, s.cluster.device.memory, session.style);
   return result;

@@ -16,8 +16,6 @@ using namespace costmodel;
 
 namespace {
 
-constexpr std::array<std::string_view, 3> pass_names{"forward", "backward", "step"};
-
 // Consecutive samples of one kind of layer in one pass; `fullest` stands for them.
 struct Group {
   const MemorySample* fullest;
@@ -49,7 +47,7 @@ std::vector<Group> groups_of(const MemoryTrace& trace) {
 
 std::vector<std::string> cells_of(const Group& group) {
   const MemorySample& own = *group.fullest;
-  std::vector<std::string> row{std::string(pass_names[static_cast<std::size_t>(own.pass)])};
+  std::vector<std::string> row{std::string(memory_pass_names[static_cast<std::size_t>(own.pass)])};
   const bool step = own.pass == MemorySample::Pass::step;
   row.push_back(step ? "" : std::to_string(own.stage));
   row.push_back(step ? "" : std::to_string(own.micro_batch));
@@ -90,7 +88,7 @@ std::string bar_of(const MemorySample& own, Bytes full) {
 std::string pass_text(const MemorySample& own) {
   if (own.pass == MemorySample::Pass::step) return "the optimizer's step";
   return fmt::format("{} of layer {} of stage {}, {}, micro-batch {}",
-                     pass_names[static_cast<std::size_t>(own.pass)], own.number, own.stage,
+                     memory_pass_names[static_cast<std::size_t>(own.pass)], own.number, own.stage,
                      layer_kind_names[static_cast<std::size_t>(own.layer)], own.micro_batch);
 }
 
