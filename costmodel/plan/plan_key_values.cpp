@@ -242,7 +242,7 @@ Key<PlanRequest> offload_key() {
         const Value* value = reader.optional(name);
         if (value == nullptr || !value->is_scalar()) return false;
         const std::string& word = value->text;
-        if (word == "none" || word == "auto" || word == "false") return true;
+        if (word == "none" || word == "false") return true;
         if (word != "optimizer" && word != "parameters") {
           throw ConfigError(
               value->mark,

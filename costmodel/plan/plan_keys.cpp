@@ -192,8 +192,8 @@ std::vector<PlanKey> sharding_rows() {
                "ZeRO++: gradients travel in 4 bits, within nodes and then between them"),
            plus_plus(&Z::gradients), [](const Plan& p) { return !p.zero_plus_plus.gradients; }},
           titled("kept in host memory",
-                 {offload_key(), [](const Plan& p) { return offload_value(p.offload); },
-                  [](const Plan& p) { return !p.offload.any(); }})};
+                 by_key({offload_key(), [](const Plan& p) { return offload_value(p.offload); },
+                         [](const Plan& p) { return !p.offload.any(); }}))};
 }
 
 // What stages and groups of devices have of their own. Read after the sizes they are held against.

@@ -464,7 +464,7 @@ void fewer_adapters(const Scenario& s, Attempts& diagnosis) {
 
 // The optimizer's states in host memory, and the parameters with them.
 void states_on_the_host(const Scenario& s, Attempts& diagnosis) {
-  if (s.plan.offload.any()) return;
+  if (s.plan.offload.any() || s.plan.is_auto("offload")) return;
   diagnosis.tried.emplace_back("states in host memory");
   for (const auto& [word, what, parameters] :
        {std::tuple{"optimizer", "optimizer states in host memory", 0.0},

@@ -192,6 +192,10 @@ std::vector<Recompute> recompute_choices(const Scenario& s, const ParallelPlan& 
     for (const unsigned modules : module_choices(s.model))
       list.push_back({Recomputation::selective, 0, modules});
   }
+  if (plan.offload.activation_layers > 0) {  // Megatron-LM: nothing is recomputed
+    std::erase_if(list, [](const Recompute& r) { return r.granularity != Recomputation::none; });
+    return list;
+  }
   if (plan.experts.overlap) return list;  // Megatron-LM: not with full recomputation
   if (wanted(Recomputation::selective) && s.training.stack.offers.selective_recompute) {
     list.push_back({Recomputation::selective, 0});
@@ -258,6 +262,31 @@ std::vector<int> groups_offered(const Scenario& s, int dp, int cp) {
   std::vector<int> all{1};
   for (int n = 2; n < dp * cp && n <= dp && s.training.stack.offers.hybrid_sharding; ++n)
     if (dp % n == 0) all.push_back(n);
+  return all;
+}
+
+// What may wait in host memory: as written; with `auto` nothing, optimizer states, the parameters
+// with them, or activations of a quarter to all but one of the layers. Frameworks that also keep
+// parameters there have no shares; Megatron-LM's --optimizer-offload-fraction has.
+std::vector<HostOffload> offloads_offered(const Scenario& s) {
+  if (!s.plan.is_auto("offload")) return {s.plan.offload};
+  const StackOffers& offers = s.training.stack.offers;
+  std::vector<HostOffload> all{{}};
+  const auto add = [&all](bool offered, const HostOffload& one) {
+    if (offered && all.back() != one) all.push_back(one);
+  };
+  constexpr int quarters = 4;
+  for (int k = 1; k < quarters; ++k) {
+    add(offers.optimizer_offload && !offers.parameter_offload,
+        {.optimizer = static_cast<double>(k) / quarters});
+  }
+  add(offers.optimizer_offload, {.optimizer = 1});
+  add(offers.parameter_offload, {.optimizer = 1, .parameters = 1});
+  const auto layers = static_cast<int>(s.model.layers);
+  for (int k = 1; k <= quarters; ++k) {
+    const int sent = std::min(layers * k / quarters, layers - 1);
+    add(offers.layer_offload && sent > 0, {.activation_layers = sent});
+  }
   return all;
 }
 
@@ -338,11 +367,13 @@ SearchSpace enumerate(const Scenario& s, Stages stages) {
         if (stages == Stages::uneven) plan.stage_layers = balanced_layout(s.model.layers, plan.pp);
         plan.rank_order = s.plan.rank_order;
         plan.zero_plus_plus = s.plan.zero_plus_plus;
-        plan.offload = s.plan.offload;
-        for (const int groups : groups_offered(s, plan.dp, plan.cp)) {
-          plan.dp_replicate = groups;
-          plan.outer_sharding = groups > 1 ? s.plan.outer_sharding : OuterSharding::no_shard;
-          add_axes(s, plan, space);
+        for (const HostOffload& offload : offloads_offered(s)) {
+          plan.offload = offload;
+          for (const int groups : groups_offered(s, plan.dp, plan.cp)) {
+            plan.dp_replicate = groups;
+            plan.outer_sharding = groups > 1 ? s.plan.outer_sharding : OuterSharding::no_shard;
+            add_axes(s, plan, space);
+          }
         }
       }
     }
