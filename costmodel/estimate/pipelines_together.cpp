@@ -1,5 +1,7 @@
 #include "costmodel/estimate/pipelines_together.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <utility>
 
@@ -166,7 +168,8 @@ Estimate estimate_together(const ParallelPlan& plan, Evaluator& whole) {
   set_throughput(whole.cluster(), training, e);
   e.notes = notes_of(whole.workload(), plan, offload);
   e.unknown = training.error_band.unknown;
-  if (plan.offload.states()) e.unknown.emplace_back("with states in host memory");
+  for (const auto feature : names_of(features_of(plan) & training.error_band.unmeasured))
+    e.unknown.push_back(fmt::format("with {}", feature));
   return e;
 }
 

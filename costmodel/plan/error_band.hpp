@@ -4,6 +4,8 @@
 #include <string>
 #include <vector>
 
+#include "costmodel/plan/plan_features.hpp"
+
 namespace costmodel {
 
 // The distribution of measured / predicted iteration times for a scenario.
@@ -16,6 +18,7 @@ struct ErrorBand {
   double pair_spread = 0.2;
   // What of the scenario no published run has: "by peft", "on rtx-4090".
   std::vector<std::string> unknown;
+  PlanFeatures unmeasured = 0;  // of plans: those that no published run of the kind has
   std::string basis = "interval: no residuals.yaml was found, so it is the widest";
 };
 

@@ -43,7 +43,8 @@ std::string with_trait(const Trait& trait) {
     case TraitGroup::stack: return "by " + (name.empty() ? "this stack" : name);
     case TraitGroup::device: return "on " + (name.empty() ? "this device" : name);
     case TraitGroup::family: return fmt::format("of {} models", name);
-    case TraitGroup::mechanism: break;
+    case TraitGroup::mechanism:
+    case TraitGroup::plan: break;
   }
   return "with " + name;
 }
@@ -57,6 +58,17 @@ std::vector<std::string> unknown_of(const KindResiduals& kind, const RunTraits& 
   for (const Trait& trait : listed(traits))
     if (sources_of(kind, trait) == 0) unknown.push_back(with_trait(trait));
   return unknown;
+}
+
+// Nothing by a table that does not count them.
+PlanFeatures unmeasured_features(const KindResiduals& kind) {
+  PlanFeatures measured = 0, all = 0;
+  for (unsigned i = 0; i < plan_feature_names.size(); ++i) {
+    const bool known = sources_of(kind, {TraitGroup::plan, std::string(plan_feature_names[i])}) > 0;
+    all |= 1U << i;
+    measured |= known ? 1U << i : 0;
+  }
+  return measured == 0 ? 0 : all & ~measured;
 }
 
 // What of the run was measured, and what was not.
@@ -112,7 +124,7 @@ ErrorBand band_of(const ResidualTable& table, const RunTraits& traits) {
       table.widening, traits, [&kind](const Trait& trait) { return sources_of(kind, trait); },
       kind.most_devices, kind.most_parameters);
   return {std::exp(known.low * width), std::exp(known.high * width), table.pair_spread,
-          unknown_of(kind, traits), basis_of(kind, traits)};
+          unknown_of(kind, traits),    unmeasured_features(kind),    basis_of(kind, traits)};
 }
 
 namespace {
@@ -211,9 +223,13 @@ PeakResiduals read_peaks(const Value& value) {
 
 void read_traits(MapReader& reader, KindResiduals& kind) {
   for (std::size_t g = 0; g < trait_group_names.size(); ++g) {
-    for (const auto& entry : reader.required(trait_group_names[g]).entries) {
+    const auto group = static_cast<TraitGroup>(g);
+    const Value* counts = group == TraitGroup::plan ? reader.optional(trait_group_names[g])
+                                                    : &reader.required(trait_group_names[g]);
+    if (counts == nullptr) continue;
+    for (const auto& entry : counts->entries) {
       MapReader one(entry.value, quote(entry.key));
-      kind.traits[{static_cast<TraitGroup>(g), entry.key}] = read_count(one);
+      kind.traits[{group, entry.key}] = read_count(one);
       one.finish();
     }
   }

@@ -12,9 +12,10 @@ namespace costmodel {
 struct ModelSpec;
 struct Scenario;
 
-enum class TraitGroup { stack, device, family, mechanism };
-inline constexpr std::array<std::string_view, 4> trait_group_names{"stacks", "devices", "families",
-                                                                   "mechanisms"};
+// Features of plans (PlanFeature) are counted like the others, but make no interval wider.
+enum class TraitGroup { stack, device, family, mechanism, plan };
+inline constexpr std::array<std::string_view, 5> trait_group_names{"stacks", "devices", "families",
+                                                                   "mechanisms", "plans"};
 
 struct Trait {
   TraitGroup group = TraitGroup::stack;

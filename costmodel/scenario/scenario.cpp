@@ -51,6 +51,7 @@ ErrorBand band_of_scenario(const Scenario& s, const ConfigPath& path) {
   band.low = own.low;
   band.high = own.high;
   band.unknown.clear();
+  band.unmeasured = 0;
   band.basis =
       fmt::format("interval: by {} run{} of {} on this cluster (cluster.measured)",
                   format_integer(own.runs), own.runs == 1 ? "" : "s", shortened(own.stack));

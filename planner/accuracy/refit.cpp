@@ -266,10 +266,13 @@ std::vector<EvidenceRun> timed_runs(const std::vector<std::string>& operands,
   std::vector<EvidenceRun> timed;
   for (EvidenceRun& run : read_evidence_runs(operands)) {
     if (!run.measured.iteration || !run.contradicted.empty()) continue;
-    FittedRun fitted{run.id, run.source, {}, run.decides, {}};
+    FittedRun fitted{run.id, run.source, {}, 0, run.decides, {}};
     fitted.errors.fill(NAN);
     try {
-      fitted.traits = traits_of(read_scenario(run.scenario, run.id, path));
+      const Scenario scenario = read_scenario(run.scenario, run.id, path);
+      fitted.traits = traits_of(scenario);
+      if (with_defaults(scenario).automatic.empty())
+        fitted.features = features_of(resolve_plan(scenario));
     } catch (const ConfigError&) {  // told by `validate`
     }
     timed.push_back(std::move(run));

@@ -35,7 +35,8 @@ inline constexpr double most_seen = 1.0 / 64;
 struct FittedRun {
   std::string id, source;
   costmodel::RunTraits traits;
-  bool decides = true;  // see EvidenceRun
+  costmodel::PlanFeatures features = 0;  // of its plan; none where a key was not published
+  bool decides = true;                   // see EvidenceRun
   // log(predicted / measured) by FittedTo; NaN: no prediction, or not asked for.
   std::array<double, fitted_to_count> errors{};
   double error(FittedTo to) const { return errors[static_cast<std::size_t>(to)]; }

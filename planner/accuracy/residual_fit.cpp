@@ -12,6 +12,7 @@ using costmodel::KindResiduals;
 using costmodel::ResidualTable;
 using costmodel::RunTraits;
 using costmodel::Trait;
+using costmodel::TraitGroup;
 using costmodel::Widening;
 
 namespace {
@@ -194,7 +195,10 @@ KindResiduals counted(const Evidence& evidence) {
     ++kind.runs[{run->traits.stack, run->traits.device}];
     kind.most_devices = std::max(kind.most_devices, run->traits.devices);
     kind.most_parameters = std::max(kind.most_parameters, run->traits.parameters);
-    for (const Trait& trait : listed(run->traits)) {
+    std::vector<Trait> traits = listed(run->traits);
+    for (const auto feature : costmodel::names_of(run->features))
+      traits.push_back({TraitGroup::plan, std::string(feature)});
+    for (const Trait& trait : traits) {
       ++kind.traits[trait].runs;
       sources[trait].insert(run->source);
     }

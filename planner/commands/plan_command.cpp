@@ -21,6 +21,7 @@
 #include "planner/report/report_tables.hpp"
 #include "planner/report/serving_report.hpp"
 #include "planner/report/strategy_text.hpp"
+#include "planner/search/measured_plan.hpp"
 #include "planner/search/serving_search.hpp"
 
 namespace planner {
@@ -114,6 +115,7 @@ CommandResult plan_alike(const Session& session, const Scenario& s, const Stopwa
   const auto seconds = wall_time(session, watch);
   all.interrupted = interruption.text();
   if (all.meshes) note_interruption(all.interrupted, *all.meshes);
+  add_measured(all, s, method_of(session.options), interruption.poll());
   const PlanExtras extras = extras_of(session, s, all, interruption.poll());
   if (!all.interrupted.empty()) {
     all.sharding.reset();

@@ -100,8 +100,10 @@ std::string failure_sections(const Json& report) {
 
 std::string reasons_section(const Json& report) {
   std::string html = sentences(at(report, {"reasons"}));
-  const Json& fastest = at(report, {"fastest", "sentence"});
-  if (fastest.is_string()) html += "<p>" + html_text(words(fastest)) + "</p>\n";
+  for (const char* other : {"fastest", "measured"}) {
+    const Json& sentence = at(report, {other, "sentence"});
+    if (sentence.is_string()) html += "<p>" + html_text(words(sentence)) + "</p>\n";
+  }
   return section("Why this plan", html);
 }
 

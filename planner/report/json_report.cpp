@@ -8,6 +8,7 @@
 #include "costmodel/base/json_text.hpp"
 #include "costmodel/estimate/evaluator.hpp"
 #include "costmodel/estimate/json_estimate.hpp"
+#include "costmodel/plan/plan_text.hpp"
 #include "costmodel/scenario/residuals.hpp"
 #include "planner/report/json_plan.hpp"
 #include "planner/report/machines_report.hpp"
@@ -97,6 +98,26 @@ Json fastest_json(const Estimate& chosen, const std::optional<Estimate>& fastest
           {"sentence", fastest_sentence(chosen, fastest, s)}};
 }
 
+namespace {
+
+// Null where published runs have had all that the chosen plan has.
+Json measured_json(const Strategies& all, const Scenario& s) {
+  if (all.unmeasured == 0) return {};
+  Json json{{"unmeasured", names_of(all.unmeasured)},
+            {"sentence", measured_sentence(all, s)},
+            {"plan", nullptr}};
+  if (!all.measured) return json;
+  const Estimate& e = *all.measured;
+  json.update({{"iteration_s", e.iteration.value},
+               {"slower_pct", 100 * (e.iteration / all.found.plans.front().iteration - 1)},
+               {"peak_bytes", e.peak.value},
+               {"plan_text", to_string(e.plan)},
+               {"plan", printed_plan(e)}});
+  return json;
+}
+
+}  // namespace
+
 nlohmann::ordered_json mesh_certificate_json(const MeshSearch& found) {
   if (found.plans.empty() || !found.interrupted.empty()) return {};
   const double bound = found.lower_bound.value;
@@ -128,6 +149,7 @@ std::string search_json(const Strategies& all, const std::vector<Step>& steps, c
   Evaluator evaluator(s.model, s.cluster, s.training);
   json["reasons"] = reasons(best, busiest_rank(best, evaluator));
   json["fastest"] = fastest_json(all.found.plans.front(), all.fastest, s);
+  json["measured"] = measured_json(all, s);
   if (all.layouts) json["strategies"] = strategies_json(all, s.training.stack);
   Json near = Json::array();
   for (const Step& step : steps) {

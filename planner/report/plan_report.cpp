@@ -363,6 +363,8 @@ std::string search_report(const Strategies& all, const std::vector<Step>& steps,
     text += bullet(reason, style);
   if (const auto fastest = fastest_sentence(best, all.fastest, s); !fastest.empty())
     text += bullet(fastest, style);
+  if (const auto measured = measured_sentence(all, s); !measured.empty())
+    text += bullet(measured, style);
   const bool named = r.plans.size() > 1 && all.fastest && r.plans[1].plan == all.fastest->plan;
   if (r.plans.size() > 1 && !named) text += bullet(runner_up(best, r.plans[1]), style);
   const bool families = s.search.rows == RankingRows::families;

@@ -9,6 +9,7 @@
 #include "costmodel/plan/plan_text.hpp"
 #include "planner/diagnosis/reason.hpp"
 #include "planner/frameworks/megatron_rules.hpp"
+#include "planner/report/report_tables.hpp"
 
 namespace planner {
 
@@ -120,6 +121,19 @@ std::string fastest_sentence(const Estimate& chosen, const std::optional<Estimat
       "the simplest (search.simpler_within).",
       100 * (chosen.iteration / fastest->iteration - 1), taken_instead(chosen.plan, fastest->plan),
       format_seconds(fastest->iteration), 100 * s.search.simpler_within);
+}
+
+std::string measured_sentence(const Strategies& all, const Scenario& s) {
+  if (all.unmeasured == 0) return "";
+  const char* models = s.model.experts > 0 ? "mixture of experts" : "dense model";
+  std::string text = fmt::format("No published run of a {} had {}. ", models,
+                                 fmt::join(names_of(all.unmeasured), ", or "));
+  if (!all.measured) return text + "Of the plans that the scenario allows, none without fits.";
+  const Estimate& measured = *all.measured;
+  const double ratio = measured.iteration / all.found.plans.front().iteration;
+  return text + fmt::format("The best plan whose every feature some run had takes {}, {} {}: {}.",
+                            format_seconds(measured.iteration), signed_percent(ratio).substr(1),
+                            ratio < 1 ? "less" : "more", to_string(measured.plan));
 }
 
 namespace {

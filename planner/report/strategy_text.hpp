@@ -32,4 +32,8 @@ std::string fastest_sentence(const costmodel::Estimate& chosen,
                              const std::optional<costmodel::Estimate>& fastest,
                              const costmodel::Scenario& scenario);
 
+// What of the chosen plan no published run has had, and the best plan without it; "" where all of
+// it has been.
+std::string measured_sentence(const Strategies& strategies, const costmodel::Scenario& scenario);
+
 }  // namespace planner

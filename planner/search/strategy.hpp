@@ -30,8 +30,12 @@ struct Strategies {
   std::optional<ShardedStage> sharding;  // for all: the critical stage of layouts' best plan
   int sharded = 0;                       // plans of the ranking whose stages were sharded so
   bool two_stacks = false;               // encoder-decoder model: no `sharding`
-  std::int64_t mtp_layers = 0;           // of the model: a layout in words has them
-  std::string interrupted;  // by which signal, told by the command; then nothing is proved
+  // Of the chosen plan, what no published run has; and where that is something, the best plan
+  // without it that fits (measured_plan.hpp).
+  costmodel::PlanFeatures unmeasured = 0;
+  std::optional<costmodel::Estimate> measured;
+  std::int64_t mtp_layers = 0;  // of the model: a layout in words has them
+  std::string interrupted;      // by which signal, told by the command; then nothing is proved
 };
 
 // Above this many devices, stages with different sizes are searched only by `--strategy meshes`.

@@ -84,6 +84,23 @@ TEST_CASE("what was never measured widens, by the factor of its group, and is to
         "models, none with DeepEP, none with HybridEP: wider");
 }
 
+TEST_CASE("features of plans that no run had are listed, and widen nothing") {
+  CHECK(band_of(table(), run()).unmeasured == 0);  // the table counts none
+  ResidualTable counted = table();
+  counted.kinds[0].traits[{TraitGroup::plan, "ZeRO 3"}] = {4, 1};
+  const ErrorBand band = band_of(counted, run());
+  CHECK((band.unmeasured & bit_of(PlanFeature::zero_3)) == 0);
+  CHECK((band.unmeasured & bit_of(PlanFeature::zero_2)) != 0);
+  CHECK(names_of(band.unmeasured).size() == plan_feature_names.size() - 1);
+  CHECK(band.high == band_of(table(), run()).high);
+  const std::string text = to_yaml(counted);
+  CHECK(to_yaml(read_residuals(parse_yaml(text, "residuals.yaml"))) == text);
+  std::string without = text;  // as tables before this feature are
+  const auto at = without.find("  plans:");
+  without.erase(at, without.find("  runs_by_stack", at) - at);
+  CHECK(read_residuals(parse_yaml(without, "residuals.yaml")).kinds[0].count.runs == 113);
+}
+
 TEST_CASE("more devices or a larger model than ever measured: wider for each doubling") {
   RunTraits traits = run();
   traits.devices = 4096;

@@ -18,7 +18,7 @@ namespace {
 const costmodel::SiteSpread published{30, 0.045, 0.07, 0.6, 0.8, 1.7};
 
 OwnRun run(double measured) {
-  return {"a.log", 40, Seconds(measured), Seconds(1), {0.87, 1.45, 0.1, {}, ""}};
+  return {"a.log", 40, Seconds(measured), Seconds(1), {0.87, 1.45, 0.1, {}, 0, ""}};
 }
 
 }  // namespace
