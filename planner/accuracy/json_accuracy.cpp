@@ -222,6 +222,7 @@ std::string validation_json(const std::vector<ValidationRow>& rows,
   summary["by_source"] = figures_json(s.by_source);
   summary["by_device"] = figures_json(s.by_device);
   summary["by_framework"] = figures_json(s.by_framework);
+  summary["by_setting"] = figures_json(s.by_setting);
   summary["by_parallelism"] = figures_json(s.by_parallelism);
   summary["by_precision"] = figures_json(s.by_precision);
   summary["memory"] = memory_json(s.memory);

@@ -50,6 +50,8 @@ RunFacts facts_of(const Scenario& s) {
   facts.precision = to_string(t.precision);
   facts.devices = s.cluster.devices;
   facts.traits = traits_of(s);
+  facts.setting = fmt::format("{}, {}, {}{}", facts.device, facts.framework, facts.traits.family,
+                              facts.traits.experts ? " experts" : "");
   facts.plan_assumed = !s.plan.automatic.empty();
   facts.pair_spread = t.error_band.pair_spread;
   facts.workload = fmt::format("l{} h{} on {} x {}, batch {} x {}", s.model.layers, s.model.hidden,

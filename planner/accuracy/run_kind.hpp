@@ -15,8 +15,8 @@ struct RunFacts {
   std::string framework;  // the stack's, without libraries: "torchtitan"
   std::string device;
   std::string precision;
-  std::string family;       // of the model, see family_of()
   std::string parallelism;  // "tp+pp+dp", "fsdp", "1 device"; "" when the plan is unknown
+  std::string setting;      // device, framework and model family: "gb200, NeMo, llama-3"
   std::string plan;         // complete: equal for equal plans
   std::string plan_text;    // for people: "t 8 · p 16 · d 12 · b 1 · v 2 · interleaved"
   std::string workload;     // for people: "l96 h12288 on 1,024 x a100, batch 1,536 x 2,048"

@@ -108,6 +108,23 @@ Table fact_table(const std::string& fact, const FiguresByName& figures) {
   return t;
 }
 
+// What is not in it nobody has measured.
+Table setting_table(const ValidationSummary& s) {
+  Table t{{{"device, framework, family", false},
+           {"runs"},
+           {"MAPE %"},
+           {"max %", true, 1},
+           {"bias %", true, 1},
+           {"inside %"}},
+          {}};
+  for (const auto& [name, own] : s.by_setting) {
+    t.rows.push_back({name, fmt::format("{}", own.rows), one_decimal(own.mape),
+                      one_decimal(own.max_ape), fmt::format("{:+.1f}", own.bias),
+                      fmt::format("{:.0f}", own.coverage)});
+  }
+  return t;
+}
+
 Table memory_table(const ValidationSummary& s) {
   Table t = error_table("source");
   for (const auto& [source, figures] : s.memory_by_source)
@@ -365,13 +382,15 @@ std::vector<std::string> summary_lines(const Scorecard& card) {
   std::vector<std::string> lines;
   if (card.unseen != nullptr) {
     const costmodel::UnseenErrors& u = card.unseen->unseen;
-    lines.push_back(fmt::format(
-        "Unseen runs: mean error over sources {:.1f} % with a run's own source left out of the fit",
-        u.source.sources));
     lines.push_back(
-        fmt::format("  ({:.1f} % its model family, {:.1f} % its device); mixtures of experts "
-                    "{:.1f} % over runs.",
-                    u.family.sources, u.device.sources, u.source.experts_by_run));
+        fmt::format("Unseen runs: mean error over sources {:.1f} % with a run's model family left "
+                    "out of the fit",
+                    u.family.sources));
+    lines.push_back(fmt::format(
+        "  (dense {:.1f} %, experts {:.1f} %); {:.1f} % its software, {:.1f} % its "
+        "device, "
+        "{:.1f} % its source.",
+        u.family.dense, u.family.experts, u.stack.sources, u.device.sources, u.source.sources));
   }
   lines.push_back(fmt::format(
       "Iteration time of {} measured runs: mean error over sources {:.1f} %, over runs {:.1f} %, "
@@ -421,6 +440,7 @@ std::vector<Section> scorecard_sections(const std::vector<ValidationRow>& rows,
       {"By framework", fact_table("framework", s.by_framework)},
       {"By parallelism", fact_table("parallelism", s.by_parallelism)},
       {"By precision", fact_table("precision", s.by_precision)},
+      {"By device, framework and model family (others: unknown)", setting_table(s)},
       {"By kind of kernel, where it takes 5 % of the iteration or more", kind_error_table(rows)},
       {"Kinds of kernels of each profiled run", kind_run_table(rows)},
       {"Peak memory, by source", memory_table(s)},

@@ -207,6 +207,7 @@ ValidationSummary summary_of(const Rows& rows) {
   summary.by_framework = figures_by(rows, &RunFacts::framework);
   summary.by_parallelism = figures_by(rows, &RunFacts::parallelism);
   summary.by_precision = figures_by(rows, &RunFacts::precision);
+  summary.by_setting = figures_by(rows, &RunFacts::setting);
   summary.memory = figures_of(rows, "peak_memory_bytes");
   summary.allocated = figures_of(rows, "peak_allocated_bytes");
   summary.fits = verdicts_of(rows);

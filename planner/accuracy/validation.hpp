@@ -71,6 +71,7 @@ struct ValidationSummary {
   double macro_mape = 0;    // mean over sources of the source's mape, iteration_s
   FiguresByName by_source;  // iteration_s, also the next ones
   FiguresByName by_device, by_framework, by_parallelism, by_precision;
+  FiguresByName by_setting;        // device, framework and model family together
   ErrorFigures memory;             // peak_memory_bytes
   ErrorFigures allocated;          // peak_allocated_bytes
   FiguresByName memory_by_source;  // sources that have any

@@ -96,7 +96,8 @@ CommandResult answered(const Session& session, const Scenario& s, const Strategi
     case Format::json: result.text = json(); break;
     case Format::yaml: result.text = scenario_yaml(session, best); break;
     case Format::csv:
-      result.text = to_csv(ranking_rows(found.plans, all.fastest, extras.members));
+      result.text =
+          to_csv(ranking_rows(found.plans, s.training.peak_errors, all.fastest, extras.members));
       break;
     case Format::html: break;
     case Format::text:

@@ -76,7 +76,8 @@ std::string figures(const Json& report, const Json& scenarios) {
                {"MFU"},
                {"GiB"},
                {"of"},
-               {"", false}},
+               {"", false},
+               {"chance"}},
               {}};
   const Json& against = at(report, {"against_first"});
   for (std::size_t i = 0; i < scenarios.size(); ++i) {
@@ -95,7 +96,8 @@ std::string figures(const Json& report, const Json& scenarios) {
          share_figure(at(e, {"throughput", "mfu"})), gib_figure(at(e, {"memory", "peak_bytes"})),
          gib_figure(at(e, {"memory", "capacity_bytes"})),
          at(e, {"memory", "fits"}) == Json(false) ? "<span class=\"bad\">does not fit</span>"
-                                                  : "fits"});
+                                                  : "fits",
+         share_figure(at(e, {"memory", "fits_probability"}))});
   }
   return section("Side by side",
                  "<p class=\"note\">From, to: the 90 % interval of each alone. Speedup: for the "

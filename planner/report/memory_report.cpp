@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <cstdint>
 #include <string_view>
 #include <utility>
 
@@ -69,6 +70,55 @@ Table columns() {
   return t;
 }
 
+// A row of the table, and the micro-batches that it stands for.
+struct Repeated {
+  std::vector<std::string> cells;
+  const Group* group;
+  std::int64_t first, last;  // micro-batches
+  bool peak;
+};
+
+constexpr std::size_t micro_batch_column = 2;
+
+std::vector<Repeated> rows_of(const std::vector<Group>& groups) {
+  std::vector<Repeated> rows;
+  for (const Group& group : groups) {
+    const std::int64_t own = group.fullest->micro_batch;
+    rows.push_back({cells_of(group), &group, own, own, group.peak});
+    rows.back().cells[micro_batch_column].clear();
+  }
+  return rows;
+}
+
+// How often the `period` rows from `from` on stand one after the other.
+std::size_t times_of(const std::vector<Repeated>& rows, std::size_t from, std::size_t period) {
+  std::size_t end = from + period;
+  while (end < rows.size() && rows[end].cells == rows[end - period].cells) ++end;
+  return (end - from) / period;
+}
+
+// A pipeline's steady state has the same rows again and again: each once.
+std::vector<Repeated> folded(const std::vector<Repeated>& rows) {
+  constexpr std::size_t longest = 256;  // rows that repeat together
+  std::vector<Repeated> shown;
+  for (std::size_t i = 0; i < rows.size();) {
+    std::size_t period = 1, times = times_of(rows, i, 1);
+    while (times < 2 && period < std::min(longest, rows.size() - i))
+      times = times_of(rows, i, ++period);
+    if (times < 2) period = 1;
+    for (std::size_t k = i; k < i + period; ++k) {
+      Repeated row = rows[k];
+      for (std::size_t again = 1; again < times; ++again) {
+        row.last = rows[k + again * period].last;
+        row.peak = row.peak || rows[k + again * period].peak;
+      }
+      shown.push_back(std::move(row));
+    }
+    i += period * times;
+  }
+  return shown;
+}
+
 // A letter for so many bytes of each kind.
 std::string bar_of(const MemorySample& own, Bytes full) {
   constexpr int width = 36;
@@ -111,9 +161,16 @@ std::string memory_report(const MemoryTrace& trace, Bytes capacity, const Report
   Table t = columns();
   t.columns.push_back({"", false});
   const Bytes full = max(capacity, peak.allocated);
-  for (const Group& group : groups_of(trace)) {
-    t.rows.push_back(cells_of(group));
-    t.rows.back().push_back(bar_of(*group.fullest, full) + (group.peak ? " peak" : ""));
+  const std::vector<Group> groups = groups_of(trace);
+  for (Repeated& row : folded(rows_of(groups))) {
+    const bool step = row.group->fullest->pass == MemorySample::Pass::step;
+    if (!step) {
+      row.cells[micro_batch_column] = row.first == row.last
+                                          ? std::to_string(row.first)
+                                          : fmt::format("{} to {}", row.first, row.last);
+    }
+    row.cells.push_back(bar_of(*row.group->fullest, full) + (row.peak ? " peak" : ""));
+    t.rows.push_back(std::move(row.cells));
   }
   return section_title("Memory over the iteration: what tensors take on the fullest rank, GiB",
                        style) +

@@ -356,13 +356,13 @@ std::vector<Row> roles_of(const std::vector<Estimate>& plans,
 
 }  // namespace
 
-Table ranking_rows(const std::vector<Estimate>& plans, const std::optional<Estimate>& fastest,
-                   const FamilyMembers& members) {
+Table ranking_rows(const std::vector<Estimate>& plans, const PeakErrors& errors,
+                   const std::optional<Estimate>& fastest, const FamilyMembers& members) {
   Table t{{{"rank"}}, {}};
   for (const PlanKey& key : plan_key_rows())
     if (key.value) t.columns.push_back({std::string(key.row.name)});
   for (const auto* figure : {"micro_batches", "iteration_s", "low_s", "high_s", "tokens_per_s",
-                             "mfu", "peak_gib", "role"})
+                             "mfu", "peak_gib", "fits_probability", "role"})
     t.columns.push_back({figure});
   for (const auto& [rank, role, estimate] : roles_of(plans, fastest, members)) {
     const Estimate& e = *estimate;
@@ -375,6 +375,7 @@ Table ranking_rows(const std::vector<Estimate>& plans, const std::optional<Estim
       row.push_back(fmt::format("{:.6g}", figure));
     row.push_back(fmt::format("{:.4f}", e.mfu));
     row.push_back(fmt::format("{:.2f}", e.peak.value / (1 << 30)));
+    row.push_back(fmt::format("{:.4f}", fits_probability(e.peak, e.capacity, errors)));
     row.emplace_back(role);
     t.rows.push_back(std::move(row));
   }

@@ -41,6 +41,7 @@ Table front_table(const std::vector<costmodel::Estimate>& front, double pair_spr
 // the chosen plan; the fastest, where that is another one, with a row of rank 1 if the ranking has
 // none of it; a member of a family.
 Table ranking_rows(const std::vector<costmodel::Estimate>& plans,
+                   const costmodel::PeakErrors& errors,
                    const std::optional<costmodel::Estimate>& fastest = {},
                    const FamilyMembers& members = {});
 

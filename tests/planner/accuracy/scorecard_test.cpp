@@ -69,8 +69,8 @@ TEST_CASE("parallelism names the axes above one") {
 
 TEST_CASE("every predicted run is in one line of each table") {
   const ValidationSummary s = summary_of(published());
-  for (const auto* figures :
-       {&s.by_source, &s.by_device, &s.by_framework, &s.by_parallelism, &s.by_precision}) {
+  for (const auto* figures : {&s.by_source, &s.by_device, &s.by_framework, &s.by_parallelism,
+                              &s.by_precision, &s.by_setting}) {
     int rows = 0;
     for (const auto& [name, own] : *figures) {
       CHECK(name != "");
@@ -107,7 +107,7 @@ TEST_CASE("intervals hold nine runs in ten; orders are mostly right") {
 TEST_CASE("the summary in JSON has every grouping") {
   const auto json = nlohmann::json::parse(validation_json(published()))["summary"];
   for (const auto* key : {"by_source", "by_device", "by_framework", "by_parallelism",
-                          "by_precision", "memory_by_source", "fits_by_source"}) {
+                          "by_precision", "by_setting", "memory_by_source", "fits_by_source"}) {
     CAPTURE(key);
     CHECK(json[key].size() > 2);
   }
@@ -137,12 +137,14 @@ TEST_CASE("what is known of unseen runs stands first, if the table is of these r
   table.kinds[1].covered = 95;
   table.unseen.in_sample.sources = summary.macro_mape;
   table.unseen.source = {7.46, 7, 8, 8.31};
+  table.unseen.family = {9.46, 8, 12.04, 10};
   for (const auto& [source, figures] : summary.by_source)
     table.unseen.by_source[source] = {2 * figures.mape, 90};
   REQUIRE(scorecard_of(rows, &table).unseen == &table);
   const std::string text = validation_report(rows, false, {}, &table);
-  CHECK(text.find("Unseen runs: mean error over sources 7.5 %") == 0);
-  CHECK(text.find("mixtures of experts 8.3 % over runs") != std::string::npos);
+  CHECK(text.find("Unseen runs: mean error over sources 9.5 % with a run's model family") == 0);
+  CHECK(text.find("(dense 8.0 %, experts 12.0 %)") != std::string::npos);
+  CHECK(text.find("7.5 % its source.") != std::string::npos);
   CHECK(text.find("89.0 % of dense models, 95.0 % of experts") != std::string::npos);
   for (const auto& line : golden::lines_of(text)) CHECK(display_width(line) <= 100);
   const auto left_out = nlohmann::json::parse(validation_json(rows, &table))["summary"]["left_out"];

@@ -56,4 +56,36 @@ TEST_CASE("the report marks the peak and names which operator of which layer it 
   CHECK(memory_report({}, Bytes(1), {}).find("Not known") != std::string::npos);
 }
 
+TEST_CASE("passes that repeat in a pipeline's steady state stand once, with their micro-batches") {
+  using Pass = MemorySample::Pass;
+  MemoryTrace trace;
+  const auto add = [&trace](Pass pass, std::int64_t micro_batch, double gib) {
+    trace.samples.push_back(sample(pass, LayerKind::block, 0, gib, "activation"));
+    trace.samples.back().micro_batch = micro_batch;
+  };
+  add(Pass::forward, 0, 2);
+  add(Pass::forward, 1, 3);
+  for (std::int64_t k = 0; k < 5; ++k) {
+    add(Pass::backward, k, 4);
+    add(Pass::forward, k + 2, 3.5);
+  }
+  add(Pass::backward, 5, 4);
+  add(Pass::backward, 6, 3);
+  trace.peak = 4;  // the second backward
+  trace.allocated = trace.reserved = trace.samples[4].allocated;
+  const std::string text = memory_report(trace, Bytes(16.0 * 1024 * 1024 * 1024), {});
+  const auto lines = [&text](const char* words) {
+    int count = 0;
+    for (auto at = text.find(words); at != std::string::npos; at = text.find(words, at + 1))
+      ++count;
+    return count;
+  };
+  CHECK(lines("\n  forward ") == 3);
+  CHECK(lines("\n  backward ") == 3);
+  CHECK(lines("0 to 4") == 1);
+  CHECK(lines("2 to 6") == 1);
+  CHECK(lines(" peak\n") == 1);
+  CHECK(memory_rows(trace).rows.size() == trace.samples.size());  // the table has all
+}
+
 }  // namespace memory_report_test

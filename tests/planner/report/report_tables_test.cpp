@@ -19,7 +19,7 @@ TEST_CASE("the columns of plan keys are read as the same plan") {
     const Scenario s = plan_samples::with(sample);
     const ParallelPlan plan = resolve_plan(s);
     const planner::Table table =
-        planner::ranking_rows({estimate_of(s.model, s.cluster, s.training, plan)});
+        planner::ranking_rows({estimate_of(s.model, s.cluster, s.training, plan)}, {});
     REQUIRE(table.rows.size() == 1);
     REQUIRE(table.rows[0].size() == table.columns.size());
     // Sizes of stages and groups are in their lists; in a column of its own a size is for people.
