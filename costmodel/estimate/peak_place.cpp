@@ -18,6 +18,7 @@ class KeptTensors {
     const Recomputed region = region_of(in_.plan.recompute);
     each_layer(in_, k, [&](LayerKind kind, const LayerCost&, bool again, int count) {
       add(kind, again ? region : Recomputed::nothing, count);
+      if (again && keeps_alternate(in_)) add_alternate(kind, count);
     });
   }
 
@@ -35,6 +36,14 @@ class KeptTensors {
     for (const TensorId id : kept_tensors(list, what)) {
       const TensorInfo& tensor = list.tensors[static_cast<std::size_t>(id)];
       bytes_[std::string(tensor.name)] += tensor.bytes() * count;
+    }
+  }
+
+  void add_alternate(LayerKind kind, int count) {
+    const OpList list = build_layer(kind, in_.on.model, context_of(in_.plan, in_.on));
+    for (const auto& [id, bytes] : alternate_tensors(list)) {
+      const TensorInfo& tensor = list.tensors[static_cast<std::size_t>(id)];
+      bytes_[std::string(tensor.name)] += bytes * count;
     }
   }
 

@@ -169,7 +169,8 @@ Estimate estimate_together(const ParallelPlan& plan, Evaluator& whole) {
   e.notes = notes_of(whole.workload(), plan, offload);
   e.unknown = training.error_band.unknown;
   for (const auto feature : names_of(features_of(plan) & training.error_band.unmeasured))
-    e.unknown.push_back(fmt::format("with {}", feature));
+    e.unknown.push_back(
+        fmt::format("{}with {}", whole.model().experts > 0 ? "of experts " : "", feature));
   return e;
 }
 

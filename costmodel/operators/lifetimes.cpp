@@ -227,14 +227,16 @@ Bytes kept_for_weights(const OpList& list) {
   return kept;
 }
 
+}  // namespace
+
 // torchtitan counts a layer's products as PyTorch sees them, q, k, v, and gate and up each, and
 // saves the first, third, fifth (distributed/activation_checkpoint.py, _save_list; w2(silu(w1(x)) *
 // w3(x))).
-Bytes alternate_products(const OpList& list) {
-  Bytes kept;
+std::vector<std::pair<TensorId, Bytes>> alternate_tensors(const OpList& list) {
+  std::vector<std::pair<TensorId, Bytes>> kept;
   int products = 0;
-  const auto count = [&](double rows, double cols, double element) {
-    if (++products % 2 == 1) kept += Bytes(rows * cols * element);
+  const auto count = [&](TensorId id, double rows, double cols, double element) {
+    if (++products % 2 == 1) kept.emplace_back(id, Bytes(rows * cols * element));
   };
   const FlashAttention* attention = nullptr;
   for (const Node& node : list.nodes) {
@@ -242,23 +244,23 @@ Bytes alternate_products(const OpList& list) {
   }
   for (const Node& node : list.nodes) {
     const TensorInfo& out = list.tensors[static_cast<std::size_t>(node.output)];
-    if (std::holds_alternative<FlashAttention>(node.op)) kept += out.bytes();
+    if (std::holds_alternative<FlashAttention>(node.op))
+      kept.emplace_back(node.output, out.bytes());
     const auto* product = std::get_if<Linear>(&node.op);
     if (product == nullptr) continue;
     const auto rows = static_cast<double>(product->m), n = static_cast<double>(product->n);
     if (node.site == Site::qkv && attention != nullptr) {
       const auto keys = static_cast<double>(attention->kv_heads * attention->head_dim);
-      for (const double cols : {n - 2 * keys, keys, keys}) count(rows, cols, out.element_bytes);
+      for (const double cols : {n - 2 * keys, keys, keys})
+        count(node.output, rows, cols, out.element_bytes);
     } else if (node.site == Site::mlp_gate_and_up) {
-      for (int half = 0; half < 2; ++half) count(rows, n / 2, out.element_bytes);
+      for (int half = 0; half < 2; ++half) count(node.output, rows, n / 2, out.element_bytes);
     } else {
-      count(rows, n, out.element_bytes);
+      count(node.output, rows, n, out.element_bytes);
     }
   }
   return kept;
 }
-
-}  // namespace
 
 Footprint footprint(const OpList& list, Recomputed what) {
   Footprint result;
@@ -270,7 +272,8 @@ Footprint footprint(const OpList& list, Recomputed what) {
     if (info.role != TensorRole::statistics) result.kept_activations += info.bytes();
   }
   if (what == Recomputed::everything) {
-    result.kept_alternate = result.kept + alternate_products(list);
+    result.kept_alternate = result.kept;
+    for (const auto& [id, bytes] : alternate_tensors(list)) result.kept_alternate += bytes;
   }
   result.kept_for_weights = kept_for_weights(list);
   const auto all = [](const Node&) { return true; };

@@ -2,6 +2,7 @@
 // every allocation in order.
 #pragma once
 
+#include <utility>
 #include <vector>
 
 #include "costmodel/operators/op_list.hpp"
@@ -11,6 +12,10 @@ namespace costmodel {
 // Ids of the tensors that one micro-batch keeps between forward and backward: those that nodes
 // outside the recomputed region save, and the inputs of the region; without shared tensors.
 std::vector<TensorId> kept_tensors(const OpList& list, Recomputed what);
+
+// What torchtitan's selective checkpoints keep of a layer by operator: the result of attention and
+// of every second product, as bytes of a node's output.
+std::vector<std::pair<TensorId, Bytes>> alternate_tensors(const OpList& list);
 
 struct Footprint {
   Bytes kept;              // of kept_tensors, all roles

@@ -247,7 +247,7 @@ Key<PlanRequest> offload_key() {
           throw ConfigError(
               value->mark,
               fmt::format("offload: {} is nothing that can be kept in host memory", quote(word)),
-              "write none, optimizer, parameters, or a map of shares: "
+              "write none, auto, optimizer, parameters, or a map of shares: "
               "{optimizer: 0.5}");
         }
         plan.offload.optimizer = 1;

@@ -131,7 +131,8 @@ std::string zero_plus_plus_text(const ZeroPlusPlus& own) {
   return fmt::format("{}", fmt::join(parts, ", "));
 }
 
-// "50 % of optimizer, activations of 4 layers in host memory"
+}  // namespace
+
 std::string offload_text(const HostOffload& own) {
   std::vector<std::string> parts;
   const auto share = [&parts](const char* what, double part) {
@@ -141,8 +142,10 @@ std::string offload_text(const HostOffload& own) {
   share("parameters", own.parameters);
   if (own.activation_layers > 0)
     parts.push_back(fmt::format("activations of {} layers", own.activation_layers));
-  return fmt::format("{} in host memory", fmt::join(parts, ", "));
+  return fmt::format("{}", fmt::join(parts, ", "));
 }
+
+namespace {
 
 bool is_wide(const ParallelPlan& pipeline) {
   bool wide = false;
@@ -170,7 +173,7 @@ std::string to_string(const ParallelPlan& p) {
     text += fmt::format(" in {} groups{}", p.dp_replicate,
                         p.shards_states_further() ? ", states over all" : "");
   }
-  if (p.offload.any()) text += " · " + offload_text(p.offload);
+  if (p.offload.any()) text += fmt::format(" · {} in host memory", offload_text(p.offload));
   if (!p.stages.empty()) text += " · recompute " + recompute_text(p);
   if (!p.stage_layers.empty()) text += " · layers " + stage_layers_text(p.stage_layers);
   return text;

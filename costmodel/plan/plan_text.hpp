@@ -26,6 +26,9 @@ std::string stage_layers_text(const std::vector<int>& layers);
 // "1f1b", or the file that lists the schedule.
 std::string schedule_text(const ParallelPlan& plan);
 
+// What is kept in host memory: "50 % of optimizer", "activations of 4 layers"; "" for nothing.
+std::string offload_text(const HostOffload& offload);
+
 // The plan in one line: "t 8 · p 16 · d 12 · b 1 · v 2 · interleaved · sequence parallel ·
 // recompute full · ZeRO 1". With heterogeneous stages, recomputation and ZeRO stage are omitted.
 // Context and expert parallelism appear only when used, per stage when stages differ in them.

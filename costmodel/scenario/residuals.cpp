@@ -68,7 +68,10 @@ PlanFeatures unmeasured_features(const KindResiduals& kind) {
     all |= 1U << i;
     measured |= known ? 1U << i : 0;
   }
-  return measured == 0 ? 0 : all & ~measured;
+  if (measured == 0) return 0;
+  const PlanFeatures unmeasured = all & ~measured;
+  const bool any_third = (unmeasured & bit_of(PlanFeature::zero_3)) == 0;
+  return any_third ? unmeasured : unmeasured & ~bit_of(PlanFeature::zero_3_in_pipeline);
 }
 
 // What of the run was measured, and what was not.

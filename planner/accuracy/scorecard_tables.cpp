@@ -17,7 +17,7 @@ namespace {
 
 constexpr std::size_t shown_when_few = 20;
 
-std::string whole(double v) { return fmt::format("{:.0f}", v); }
+std::string rounded(double v) { return fmt::format("{:.0f}", v); }
 
 std::vector<std::string> error_cells(const std::string& name, const ErrorFigures& f) {
   if (f.rows == 0) return {name, "0", "", "", "", "", ""};
@@ -43,7 +43,7 @@ Table error_table(const std::string& name) {
 
 void add_timed(Table& t, const std::string& name, const ErrorFigures& f) {
   t.rows.push_back(error_cells(name, f));
-  t.rows.back().push_back(f.rows == 0 ? "" : whole(f.coverage));
+  t.rows.back().push_back(f.rows == 0 ? "" : rounded(f.coverage));
 }
 
 // Error and coverage twice: as configured, and (unseen, held) with the source left out of all fits.
@@ -60,7 +60,7 @@ Table source_table(const Scorecard& card) {
     const auto& by_source = card.unseen->unseen.by_source;
     const auto at = by_source.find(source);
     t.rows.back().push_back(at == by_source.end() ? "" : one_decimal(at->second.error));
-    t.rows.back().push_back(at == by_source.end() ? "" : whole(at->second.covered));
+    t.rows.back().push_back(at == by_source.end() ? "" : rounded(at->second.covered));
   }
   add_timed(t, "all runs", card.summary.all);
   t.rows.back().resize(t.columns.size());
@@ -189,7 +189,7 @@ Table rank_table(const RankAgreement& rank) {
   const auto add = [&t](const std::string& name, const Sum& s) {
     t.rows.push_back({name, fmt::format("{}", s.groups), fmt::format("{}", s.plans),
                       fmt::format("{:.2f}", s.spearman / s.plans), fmt::format("{}", s.pairs),
-                      whole(100 * s.right / s.pairs), one_decimal(s.ratio / s.plans)});
+                      rounded(100 * s.right / s.pairs), one_decimal(s.ratio / s.plans)});
   };
   Sum all;
   for (const auto& [source, sum] : by_source) {
@@ -215,7 +215,7 @@ Table group_table(const RankAgreement& rank) {
           {}};
   for (const auto& g : rank.groups) {
     t.rows.push_back({g.source, g.workload, fmt::format("{}", g.plans),
-                      fmt::format("{:+.2f}", g.spearman), whole(100 * g.pairs_right / g.pairs),
+                      fmt::format("{:+.2f}", g.spearman), rounded(100 * g.pairs_right / g.pairs),
                       one_decimal(100 * g.ratio_error)});
   }
   return t;
@@ -235,7 +235,7 @@ Table choice_table(const RankAgreement& rank) {
   const auto add = [&t](const std::string& name, const std::vector<FirstChoice>& choices) {
     const ChoiceFigures f = figures_of(choices);
     t.rows.push_back({name, fmt::format("{}", f.workloads), fmt::format("{}", f.right),
-                      whole(f.right_pct), whole(f.by_chance_pct), one_decimal(f.mean_loss_pct),
+                      rounded(f.right_pct), rounded(f.by_chance_pct), one_decimal(f.mean_loss_pct),
                       one_decimal(f.largest_loss_pct)});
   };
   for (const auto& [source, choices] : by_source) add(source, choices);
@@ -269,7 +269,7 @@ Table calibration_table(const RankAgreement& rank) {
   Table t{{{"probability of the order"}, {"pairs"}, {"mean probability %"}, {"right %"}}, {}};
   for (const auto& bin : rank.calibration) {
     t.rows.push_back({fmt::format("{:g} to {:g}", bin.from, bin.to), fmt::format("{}", bin.pairs),
-                      whole(100 * bin.mean_probability), whole(bin.right_pct)});
+                      rounded(100 * bin.mean_probability), rounded(bin.right_pct)});
   }
   return t;
 }

@@ -112,11 +112,15 @@ CommandResult answered(const Session& session, const Scenario& s, const Strategi
 
 // The report of stages of equal sizes.
 CommandResult plan_alike(const Session& session, const Scenario& s, const Stopwatch& watch,
-                         Strategies all, const Interruption& interruption, const MoreJson& more) {
+                         Strategies all, const Interruption& interruption,
+                         const std::function<bool()>& expired, const MoreJson& more) {
   const auto seconds = wall_time(session, watch);
   all.interrupted = interruption.text();
   if (all.meshes) note_interruption(all.interrupted, *all.meshes);
-  add_measured(all, s, method_of(session.options), interruption.poll());
+  const auto stop = [poll = interruption.poll(), &expired] { return poll() || expired(); };
+  const Format format = session.options.format;
+  if (format != Format::csv && format != Format::yaml)
+    add_measured(all, s, method_of(session.options), stop);
   const PlanExtras extras = extras_of(session, s, all, interruption.poll());
   if (!all.interrupted.empty()) {
     all.sharding.reset();
@@ -236,7 +240,7 @@ CommandResult plan_for(const Session& session, const MoreJson& more) {
   const std::uint64_t effort = session.options.time_limit > 0 ? any_effort : usual_effort;
   Strategies all =
       run_strategies(s, reach, threads_of(session.options), expired, interruption.poll(), effort);
-  return alike ? plan_alike(session, s, watch, std::move(all), interruption, more)
+  return alike ? plan_alike(session, s, watch, std::move(all), interruption, expired, more)
                : plan_meshes(session, s, watch, std::move(*all.meshes), interruption);
 }
 

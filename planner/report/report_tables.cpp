@@ -70,6 +70,7 @@ std::string experts_text(const ParallelPlan& p) {
 bool has_context(const ParallelPlan& p) { return p.cp > 1; }
 bool has_experts(const ParallelPlan& p) { return p.ep > 1 || p.etp > 1; }
 bool has_groups(const ParallelPlan& p) { return p.dp_replicate > 1; }
+bool uses_host(const ParallelPlan& p) { return p.offload.any(); }
 bool lists_layers(const ParallelPlan& p) { return !p.stage_layers.empty(); }
 
 // A size of the stages: "4", or "8+4x2" where stages have sizes of their own.
@@ -266,7 +267,7 @@ Table ranking_table(const std::vector<Estimate>& plans, double pair_spread,
                        [has](const Numbered& row) { return has(row.estimate.plan); });
   };
   const bool context = any(has_context), experts = any(has_experts), layers = any(lists_layers),
-             groups = any(has_groups);
+             groups = any(has_groups), host = any(uses_host);
   for (const auto* size : {"#", "t", "p", "d"}) t.columns.push_back({size});
   if (context) t.columns.push_back({"c", false});
   if (experts) t.columns.push_back({"e"});
@@ -275,6 +276,7 @@ Table ranking_table(const std::vector<Estimate>& plans, double pair_spread,
   t.columns.insert(t.columns.end(),
                    {{"schedule", false, 3}, {"SP", false, 4}, {"recompute", false, 2}, {"ZeRO"}});
   if (groups) t.columns.push_back({"groups", true, 3});
+  if (host) t.columns.push_back({"in host memory", false, 1});
   t.columns.insert(t.columns.end(), {{"iteration", true, 0},
                                      {"vs best", true, 0},
                                      {"beats 1", true, 2},
@@ -297,6 +299,7 @@ Table ranking_table(const std::vector<Estimate>& plans, double pair_spread,
     row.insert(row.end(), {schedule, p.sequence_parallel ? "yes" : "no", recompute_cell(e),
                            size_cell(e, &Plan::zero) + (p.zero_plus_plus.any() ? "++" : "")});
     if (groups) row.push_back(fmt::format("{}", p.dp_replicate));
+    if (host) row.push_back(offload_text(p.offload));
     row.insert(row.end(), {format_seconds(e.iteration),
                            i == 0 ? "" : signed_percent(e.iteration / plans.front().iteration),
                            i == 0 ? "" : chance(e, plans.front(), pair_spread), format_gib(e.peak),

@@ -126,9 +126,10 @@ std::string fastest_sentence(const Estimate& chosen, const std::optional<Estimat
 std::string measured_sentence(const Strategies& all, const Scenario& s) {
   if (all.unmeasured == 0) return "";
   const char* models = s.model.experts > 0 ? "mixture of experts" : "dense model";
-  std::string text = fmt::format("No published run of a {} had {}. ", models,
-                                 fmt::join(names_of(all.unmeasured), ", or "));
-  if (!all.measured) return text + "Of the plans that the scenario allows, none without fits.";
+  std::string text =
+      fmt::format("Of the published runs of a {} that errors are known by, none had {}. ", models,
+                  fmt::join(names_of(all.unmeasured), ", or "));
+  if (!all.measured) return text + "No plan without it fits and keeps what the scenario fixes.";
   const Estimate& measured = *all.measured;
   const double ratio = measured.iteration / all.found.plans.front().iteration;
   return text + fmt::format("The best plan whose every feature some run had takes {}, {} {}: {}.",

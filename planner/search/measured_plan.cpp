@@ -18,7 +18,7 @@ std::vector<int> stages_left(const std::vector<int>& tried, bool second, bool th
 
 }  // namespace
 
-Scenario without_features(Scenario s, PlanFeatures features) {
+std::optional<Scenario> without_features(Scenario s, PlanFeatures features) {
   const auto out = [features](PlanFeature one) { return (features & bit_of(one)) != 0; };
   StackOffers& offers = s.training.stack.offers;
   SearchLimits& limits = s.search;
@@ -41,8 +41,11 @@ Scenario without_features(Scenario s, PlanFeatures features) {
       limits.recompute = {Recomputation::none, Recomputation::selective};
     std::erase(limits.recompute, Recomputation::full);
   }
+  if (limits.zero.empty() || (limits.recompute.empty() && out(PlanFeature::full_recompute)))
+    return std::nullopt;
   if (out(PlanFeature::states_in_host) || out(PlanFeature::activations_in_host))
     std::erase(s.plan.automatic, "offload");
+  if (out(PlanFeature::shard_groups)) std::erase(s.plan.automatic, "dp_replicate");
   return s;
 }
 
@@ -52,10 +55,10 @@ void add_measured(Strategies& all, const Scenario& s, const SearchMethod& method
   if (all.found.plans.empty()) return;
   const PlanFeatures lacking = features_of(all.found.plans.front().plan) & none_has;
   if (lacking == 0) return;
-  const Scenario narrow = without_features(s, none_has);
   SearchMethod own = method;
   if (own.reach != Reach::even) own.reach = {};
-  all.measured = chosen_plan(narrow, own, stopped);
+  if (const auto narrow = without_features(s, none_has))
+    all.measured = chosen_plan(*narrow, own, stopped);
   if (stopped && stopped()) return;  // not known, which is not the same as none
   all.unmeasured = lacking;
   // What the scenario's own plan fixes stays.

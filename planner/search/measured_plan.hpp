@@ -3,6 +3,7 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 
 #include "costmodel/scenario/scenario.hpp"
 #include "planner/search/strategy.hpp"
@@ -10,9 +11,9 @@
 namespace planner {
 
 // `scenario` with the space of plans that have none of those features, as far as its own plan
-// leaves them open.
-costmodel::Scenario without_features(costmodel::Scenario scenario,
-                                     costmodel::PlanFeatures features);
+// leaves them open; nothing where its search limits leave no such plan.
+std::optional<costmodel::Scenario> without_features(costmodel::Scenario scenario,
+                                                    costmodel::PlanFeatures features);
 
 // Sets `unmeasured` and `measured` of a search's result: by a search of that space, where the
 // chosen plan has a feature that ErrorBand::unmeasured lists.

@@ -230,7 +230,8 @@ std::optional<Refusal> refusal(const Scenario& s) {
     return Refusal{"schedule", "is 1f1b where stages differ"};
   if (s.plan.dp_replicate.value_or(1) > 1 || s.plan.is_auto("dp_replicate"))
     return Refusal{"dp_replicate", "is 1 where stages differ"};
-  if (s.plan.offload.any()) return Refusal{"offload", "is none where stages differ"};
+  if (s.plan.offload.any() || s.plan.is_auto("offload"))
+    return Refusal{"offload", "is none where stages differ"};
   if (s.plan.zero_plus_plus.any()) return Refusal{"zero", "is plain where stages differ"};
   return {};
 }

@@ -132,9 +132,9 @@ std::vector<ExpertRecipe> recipes_offered(const Scenario& s, int ep, int pp, int
 
 namespace {
 
-std::vector<int> zero_choices(const Scenario& s, int replicas) {
+std::vector<int> zero_choices(const Scenario& s, bool shards) {
   if (s.plan.zero) return {*s.plan.zero};
-  if (replicas == 1) return {0};  // nothing to shard over
+  if (!shards) return {0};
   const int most = std::min(s.training.stack.offers.max_zero, most_zero(s.training.optimizer));
   if (!s.search.zero.empty()) {
     std::vector<int> offered = s.search.zero;
@@ -152,15 +152,19 @@ bool needs_sharded_weights(const ParallelPlan& plan) {
   return plan.shards_states_further() || plan.zero_plus_plus.any() || plan.offload.parameters > 0;
 }
 
-// Where forwards and backwards run together no more than the optimizer's states are sharded.
+// Where forwards and backwards run together no more than the optimizer's states are sharded. States
+// in host memory are those of a sharded optimizer, on one rank too: DeepSpeed's offload_optimizer
+// and Megatron-LM's --optimizer-cpu-offload want ZeRO 1 or more.
 std::vector<int> zero_choices(const Scenario& s, const ParallelPlan& plan) {
-  std::vector<int> stages = zero_choices(s, plan.replicas());
+  std::vector<int> stages = zero_choices(s, plan.replicas() > 1 || plan.offload.states());
   if (s.training.stack.offers.data_parallel_only) std::erase(stages, 1);
   if (const int most = s.training.stack.offers.max_zero_in_pipeline; plan.pp > 1 && most < 3)
     std::erase_if(stages, [most](int zero) { return zero > most; });
-  if (plan.dp_replicate > 1) std::erase(stages, 0);
+  if (plan.dp_replicate > 1 || (plan.offload.states() && !s.plan.zero)) std::erase(stages, 0);
   if (needs_sharded_weights(plan)) std::erase_if(stages, [](int zero) { return zero < 3; });
   if (overlaps(plan.schedule)) std::erase_if(stages, [](int zero) { return zero > 1; });
+  if (plan.replicas() == 1 && stages.size() > 1)  // no more than it needs
+    stages = {*std::ranges::min_element(stages)};
   return stages;
 }
 
@@ -294,7 +298,7 @@ void add_families(const Scenario& s, ParallelPlan plan, SearchSpace& space) {
   plan.zero = s.plan.zero.value_or(0);  // what is fixed must obey the rules too
   if (!s.plan.zero && needs_sharded_weights(plan)) {
     plan.zero = 3;
-  } else if (!s.plan.zero && plan.dp_replicate > 1) {
+  } else if (!s.plan.zero && (plan.dp_replicate > 1 || plan.offload.states())) {
     plan.zero = s.training.stack.offers.data_parallel_only ? 2 : 1;
   }
   plan.recompute = s.plan.recompute.value_or(Recompute{});

@@ -92,6 +92,10 @@ TEST_CASE("features of plans that no run had are listed, and widen nothing") {
   CHECK((band.unmeasured & bit_of(PlanFeature::zero_3)) == 0);
   CHECK((band.unmeasured & bit_of(PlanFeature::zero_2)) != 0);
   CHECK(names_of(band.unmeasured).size() == plan_feature_names.size() - 1);
+  counted.kinds[0].traits = {
+      {{TraitGroup::plan, "ZeRO 2"}, {4, 1}}};  // 3 includes that in a pipeline
+  CHECK(names_of(band_of(counted, run()).unmeasured).size() == plan_feature_names.size() - 2);
+  counted.kinds[0].traits = {{{TraitGroup::plan, "ZeRO 3"}, {4, 1}}};
   CHECK(band.high == band_of(table(), run()).high);
   const std::string text = to_yaml(counted);
   CHECK(to_yaml(read_residuals(parse_yaml(text, "residuals.yaml"))) == text);

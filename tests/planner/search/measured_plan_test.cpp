@@ -90,14 +90,52 @@ TEST_CASE("what the scenario's plan fixes leaves none") {
 }
 
 TEST_CASE("a space without a feature has no plan with it") {
-  for (unsigned i = 0; i < plan_feature_names.size(); ++i) {
-    const PlanFeatures one = 1U << i;
-    CAPTURE(plan_feature_names[i]);
-    const Scenario s = planner::without_features(experts("{offload: auto}"), one);
+  Scenario dense = read(
+      "model: {kind: llama, layers: 8, hidden: 2048, heads: 16, kv_heads: 4, ffn_hidden: 5632, "
+      "vocab: 32000}\ncluster: {base: dgx-h100, devices: 16}\n"
+      "training: {global_batch: 64, sequence: 8192, stack: megatron-core-2026}\n"
+      "search: {schedules: [1f1b, interleaved, zero-bubble-h1]}\n"
+      "plan: {offload: auto, dp_replicate: auto}\n");
+  const auto features_in = [](const Scenario& s) {
+    PlanFeatures all = 0;
     for (const auto& family : planner::enumerate(s).families)
-      for (const ParallelPlan& plan : planner::members(family, s))
-        REQUIRE((features_of(plan) & one) == 0);
+      for (const ParallelPlan& plan : planner::members(family, s)) all |= features_of(plan);
+    return all;
+  };
+  PlanFeatures tried = 0;
+  for (const Scenario& s : {experts("{offload: auto}"), dense}) {
+    const PlanFeatures open = features_in(s);
+    tried |= open;
+    for (unsigned i = 0; i < plan_feature_names.size(); ++i) {
+      const PlanFeatures one = 1U << i;
+      if ((open & one) == 0) continue;
+      CAPTURE(plan_feature_names[i]);
+      const auto narrow = planner::without_features(s, one);
+      REQUIRE(narrow);
+      CHECK((features_in(*narrow) & one) == 0);
+    }
   }
+  for (const PlanFeature wanted :
+       {PlanFeature::context_parallel, PlanFeature::expert_tensor, PlanFeature::virtual_stages,
+        PlanFeature::zero_2, PlanFeature::zero_3, PlanFeature::shard_groups,
+        PlanFeature::full_recompute, PlanFeature::partial_recompute, PlanFeature::states_in_host})
+    CHECK((tried & bit_of(wanted)) != 0);
+}
+
+TEST_CASE("search limits that leave nothing without the feature leave no such plan") {
+  Scenario s = experts();
+  s.search.zero = {3};
+  CHECK_FALSE(planner::without_features(s, bit_of(PlanFeature::zero_3)));
+  CHECK(planner::without_features(s, bit_of(PlanFeature::zero_2)));
+  s.search.zero.clear();
+  s.search.recompute = {Recomputation::full};
+  CHECK_FALSE(planner::without_features(s, bit_of(PlanFeature::full_recompute)));
+  s.search.zero = {3};
+  s.search.recompute.clear();
+  s.training.error_band.unmeasured = bit_of(PlanFeature::zero_3);
+  const Strategies all = searched(s);
+  CHECK(all.unmeasured == bit_of(PlanFeature::zero_3));
+  CHECK_FALSE(all.measured);
 }
 
 TEST_CASE("an interrupted search reports none") {

@@ -61,6 +61,19 @@ TEST_CASE("auto tries what the stack keeps there, and nothing else") {
   CHECK(tried("fms-fsdp") == std::vector<HostOffload>{{}});
 }
 
+TEST_CASE("on one rank states in host memory are those of a sharded optimizer too") {
+  Scenario s = scenario("deepspeed-2021", "auto", "10 GiB");
+  s.cluster.devices = 1;
+  Evaluator evaluator(s.model, s.cluster, s.training);
+  const auto found = planner::search(s, evaluator);
+  REQUIRE_FALSE(found.plans.empty());  // 0.5 B parameters take 8 GB and more with their states
+  CHECK(found.plans.front().plan.offload.states());
+  CHECK(found.plans.front().plan.zero > 0);
+  for (const auto& family : planner::enumerate(s).families)
+    for (const ParallelPlan& plan : planner::members(family, s))
+      if (plan.offload.states()) REQUIRE(plan.zero > 0);
+}
+
 TEST_CASE("with room on the device auto keeps nothing on the host, with too little it does") {
   const auto chosen = [](const char* memory) {
     const Scenario s = scenario("deepspeed-2021", "auto", memory);
