@@ -168,9 +168,10 @@ Estimate estimate_together(const ParallelPlan& plan, Evaluator& whole) {
   set_throughput(whole.cluster(), training, e);
   e.notes = notes_of(whole.workload(), plan, offload);
   e.unknown = training.error_band.unknown;
-  for (const auto feature : names_of(features_of(plan) & training.error_band.unmeasured))
-    e.unknown.push_back(
-        fmt::format("{}with {}", whole.model().experts > 0 ? "of experts " : "", feature));
+  for (const auto feature : names_of(features_of(plan) & training.error_band.unmeasured)) {
+    const char* kind = whole.model().experts > 0 ? "of experts " : "";
+    e.unknown.push_back(fmt::format("{}with {}", kind, feature));
+  }
   return e;
 }
 
