@@ -118,10 +118,11 @@ class Gemma : public Decoder {
 
  private:
   void softcaps() {
-    for (const char* key : {"attn_logit_softcapping", "final_logit_softcapping"}) {
-      if (reader_.optional(key) == nullptr) continue;
-      tell(fmt::format("{} is left out: a step of the kernel it is in, not priced", key));
-    }
+    const auto cap = [&](const char* ours, const char* key) {
+      if (const auto value = reader_.number(key, Dimension::count, 0, 1e9)) put(ours, *value, key);
+    };
+    cap("attention_softcap", "attn_logit_softcapping");
+    cap("logits_softcap", "final_logit_softcapping");
   }
 };
 
@@ -158,8 +159,9 @@ class GptOss : public Decoder {
     window();
     attention_pattern("SF", layers_);
     dropout({"attention_dropout"}, 0);
-    if (reader_.optional("swiglu_limit") != nullptr)
-      tell("swiglu_limit is left out: a step of the activation's kernel, not priced");
+    const auto limit = reader_.number("swiglu_limit", Dimension::count, 0, 1e9);
+    put("activation_clamp", limit.value_or(7), "swiglu_limit");
+    put("glu_offset", 1, "model_type");
     if (reader_.optional("quantization_config") != nullptr) {
       tell(
           "quantization_config is left out: training is in training.precision, whatever the file "

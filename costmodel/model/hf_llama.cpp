@@ -193,8 +193,7 @@ class Llama : public HfTranslation {
     if (!learned) rotary();
   }
 
-  // The base, the rotated part of a head, and Llama 3.1's scaling of low frequencies. Other
-  // scalings lengthen the context of a trained model; training from the start has none.
+  // The base and the rotated part of a head, by the names of each class.
   void rotary() {
     const bool neox = family_.model_type == "gpt_neox";
     const std::string_view key =
@@ -208,18 +207,7 @@ class Llama : public HfTranslation {
     auto percent = reader_.number(part, Dimension::count, 1e-3, 1);
     if (neox && !percent) percent = neox_part;
     put_rotation(base, key, percent, part);
-    const Value* scaling = reader_.optional("rope_scaling");
-    if (scaling == nullptr) scaling = reader_.optional("rope_parameters");
-    if (scaling == nullptr || !scaling->is_map()) return;
-    MapReader inner(*scaling, "rope_scaling");
-    const std::string type =
-        inner.text("rope_type").value_or(inner.text("type").value_or("default"));
-    if (type == "llama3") {
-      put("rope_scaling_factor", inner.number("factor", Dimension::count, 1, 1e4).value_or(8),
-          "rope_scaling");
-    } else if (type != "default") {
-      note(fmt::format("its rope_scaling {} is left out", type));
-    }
+    rope_scaling();
   }
 
   // attention_bias covers query, key, value and output; Shardplan has one key for query, key and

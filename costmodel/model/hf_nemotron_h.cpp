@@ -94,6 +94,12 @@ class NemotronH : public HfTranslation {
                         "write a model file of your own, with a width that is");
     }
     put("shared_experts", shared / own, "n_shared_experts");
+    // transformers, NemotronHTopkRouter: DeepSeek-V3's, which no field names.
+    put("router_score", "sigmoid", "model_type");
+    put("router_bias", true, "model_type");
+    put("router_scaling",
+        reader_.number("routed_scaling_factor", Dimension::count, 1e-6, 1e6).value_or(1),
+        "routed_scaling_factor");
     if (const auto low = reader_.integer("moe_latent_size", width))
       put("moe_latent_size", *low, "moe_latent_size");
   }

@@ -84,6 +84,12 @@ bool is_costless_hf_field(std::string_view key) {
 }
 
 HfModel HfTranslation::take() {
+  for (const char* key : {"rms_norm_eps", "layer_norm_eps", "layer_norm_epsilon", "norm_eps",
+                          "norm_epsilon", "layernorm_epsilon"}) {
+    if (reader_.optional(key) == nullptr) continue;
+    put("norm_epsilon", reader_.number(key, Dimension::count, 0, 1).value_or(0), key);
+    break;
+  }
   HfModel model{std::move(out_), std::move(omitted_), {}};
   for (const std::string_view key : reader_.unread())
     if (!is_costless_hf_field(key)) model.unread.emplace_back(key);
@@ -132,20 +138,46 @@ void HfTranslation::rotary() {
   put("max_positions", 0, "model_type");
   std::optional<double> base = reader_.number("rope_theta", Dimension::count, 1, 1e12);
   const auto percent = reader_.number("partial_rotary_factor", Dimension::count, 1e-3, 1);
-  const Value* old = reader_.optional("rope_scaling");
   const Value* fresh = reader_.optional("rope_parameters");  // of transformers 5
   if (fresh != nullptr && fresh->is_map())
     base = MapReader(*fresh, "rope_parameters").number("rope_theta", Dimension::count, 1, 1e12);
   put_rotation(base, "rope_theta", percent, "partial_rotary_factor");
-  const Value* scaling = old != nullptr ? old : fresh;
+  rope_scaling();
+}
+
+void HfTranslation::rope_scaling() {
+  const Value* scaling = reader_.optional("rope_scaling");
+  if (scaling == nullptr) scaling = reader_.optional("rope_parameters");
   if (scaling == nullptr || !scaling->is_map()) return;
   MapReader inner(*scaling, "rope_scaling");
-  const std::string type = inner.text("rope_type").value_or(inner.text("type").value_or("default"));
-  if (type != "default") {
-    tell(
-        fmt::format("its rope_scaling {} is left out: it costs nothing, but an exported script "
-                    "trains without it",
-                    type));
+  std::string type = inner.text("rope_type").value_or(inner.text("type").value_or("default"));
+  if (type == "su") type = "longrope";  // as Phi-3's first files call it
+  if (type == "default") return;
+  if (std::ranges::count(rope_scaling_names, type) == 0) {
+    return tell(fmt::format(
+        "its rope_scaling {} is left out: it costs nothing, but an exported script trains without "
+        "it",
+        shortened(type)));
+  }
+  constexpr double llama3_factor = 8;
+  const auto factor = inner.number("factor", Dimension::count, 1, 1e4);
+  put("rope_scaling_type", type, "rope_scaling");
+  if (factor || type == "llama3")
+    put("rope_scaling_factor", factor.value_or(llama3_factor), "rope_scaling");
+  const auto copy = [&](const char* ours, const char* theirs) {
+    if (const auto value = inner.number(theirs, Dimension::count, 0, 1e9))
+      put(ours, *value, "rope_scaling");
+  };
+  copy("rope_original_positions", "original_max_position_embeddings");
+  copy("rope_low_freq_factor", "low_freq_factor");
+  copy("rope_high_freq_factor", "high_freq_factor");
+  copy("rope_beta_fast", "beta_fast");
+  copy("rope_beta_slow", "beta_slow");
+  copy("rope_mscale", "mscale");
+  copy("rope_mscale_all_dim", "mscale_all_dim");
+  for (const char* theirs : {"attention_factor", "short_factor", "long_factor"}) {
+    if (inner.optional(theirs) != nullptr)
+      tell(fmt::format("{} of its rope_scaling is left out: there is no key for it", theirs));
   }
 }
 

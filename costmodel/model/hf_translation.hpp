@@ -66,8 +66,11 @@ class HfTranslation {
   void dropout(const std::vector<std::string_view>& hf_keys, double usual);
   // Puts `activation`. Throws ConfigError for an unknown one.
   void activation(std::string_view hf_key, std::string_view usual);
-  // Puts the base of rotary positions and the part that is rotated; tells a scaling left out.
+  // Puts the base of rotary positions, the part that is rotated, and their scaling.
   void rotary();
+  // Puts the scaling that `rope_scaling`, or rope_parameters of transformers 5, has; reports what
+  // has no key.
+  void rope_scaling();
   // Leaves out the usual base and part: over the file other positions may be written.
   void put_rotation(std::optional<double> base, std::string_view base_key,
                     std::optional<double> part, std::string_view part_key);

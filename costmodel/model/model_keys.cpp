@@ -36,8 +36,8 @@ bool is_mamba(const M& model) { return model.kind == ModelKind::mamba; }
 bool is_nemotron(const M& model) { return model.activation == ActivationFunction::squared_relu; }
 
 // The family's usual value where the key is absent.
-template <class Value, class Usual>
-Key<M> usually(Key<M> row, Value M::*field, Usual usual) {
+template <class Field, class Usual>
+Key<M> usually(Key<M> row, Field field, Usual usual) {
   row.read = [=, read = row.read](MapReader& reader, M& model) {
     model.*field = usual(model);
     read(reader, model);
@@ -60,6 +60,18 @@ Key<M> assumed_size(std::string_view name, std::int64_t M::*field, std::int64_t 
                     std::string_view help) {
   return assumed(key::whole<M>(name, field, small_widths, help), field,
                  [usual](const M&) { return usual; });
+}
+
+// A number that changes neither time nor memory.
+Key<M> for_exports(std::string_view name, double M::*field, std::string_view help) {
+  return key::number<M>(name, field, 0, 1e9, help);
+}
+
+// ... of one kind of scaling of rotary positions, whose usual value it has there.
+Key<M> of_scaling(std::string_view name, double M::*field, RopeScaling kind, double usual,
+                  std::string_view help) {
+  return usually(for_exports(name, field, help), field,
+                 [=](const M& m) { return m.rope_scaling == kind ? usual : 0; });
 }
 
 // A count of at most what `most` says of the model, `words` for people.
@@ -140,7 +152,29 @@ void add_choices(Table& table) {
       key::number<M>("rotary_percent", &M::rotary_percent, 1e-3, 1,
                      "part of a head that is rotated; for exports"),
       key::number<M>("rope_scaling_factor", &M::rope_scaling_factor, 0, 1e4,
-                     "of Llama 3.1's scaling; for exports; 0: none"));
+                     "by which rotary positions are stretched; for exports; 0: none"),
+      usually(key::word<M>("rope_scaling_type", &M::rope_scaling, rope_scaling_names,
+                           "how they are; for exports; absent: llama3 with a factor"),
+              &M::rope_scaling,
+              [](const M& m) {
+                return m.rope_scaling_factor > 0 ? RopeScaling::llama3 : RopeScaling::none;
+              }),
+      usually(
+          key::whole<M>("rope_original_positions", &M::rope_original_positions, {0, 1'000'000'000},
+                        "tokens of a sequence before they are; for exports; 0: not known; "
+                        "absent: llama3's 8192"),
+          &M::rope_original_positions,
+          [](const M& m) { return m.rope_scaling == RopeScaling::llama3 ? 8192 : 0; }),
+      of_scaling("rope_low_freq_factor", &M::rope_low_freq_factor, RopeScaling::llama3, 1,
+                 "llama3's; absent: 1; for exports"),
+      of_scaling("rope_high_freq_factor", &M::rope_high_freq_factor, RopeScaling::llama3, 4,
+                 "llama3's; absent: 4; for exports"),
+      of_scaling("rope_beta_fast", &M::rope_beta_fast, RopeScaling::yarn, 32,
+                 "yarn's; absent: 32; for exports"),
+      of_scaling("rope_beta_slow", &M::rope_beta_slow, RopeScaling::yarn, 1,
+                 "yarn's; absent: 1; for exports"),
+      for_exports("rope_mscale", &M::rope_mscale, "yarn's (DeepSeek); 0: not given; for exports"),
+      for_exports("rope_mscale_all_dim", &M::rope_mscale_all_dim, "as rope_mscale; for exports"));
   add(table, P::norms_and_biases,
       assumed(key::flag<M>("tie_embeddings", &M::tie_embeddings,
                            "the output projection shares the token embedding"),
@@ -151,6 +185,10 @@ void add_choices(Table& table) {
               [](const M& m) {
                 return is_llama(m) || is_t5(m) ? Normalization::rmsnorm : Normalization::layernorm;
               }),
+      for_exports("norm_epsilon", &M::norm_epsilon,
+                  "of normalisations; 0: the framework's own; for exports"),
+      key::flag<M>("layernorm_1p", &M::layernorm_1p,
+                   "norms store their weights less 1 (Nemotron-4); for exports"),
       assumed(key::flag<M>("linear_bias", &M::linear_bias, "of all products"), &M::linear_bias,
               [](const M& m) { return !is_llama(m) && !is_nemotron(m) && !is_t5(m); }),
       usually(key::flag<M>("qkv_bias", &M::qkv_bias,
@@ -185,6 +223,25 @@ void add_block(Table& table) {
                    "attention and MLP in parallel on one input (GPT-NeoX)"));
 }
 
+void add_numbers(Table& table) {
+  add(table, P::block,
+      for_exports(
+          "activation_clamp", &M::activation_clamp,
+          "both halves of a gated activation are cut at it (gpt-oss); 0: none; for exports"),
+      for_exports("glu_offset", &M::glu_offset,
+                  "added to a gated activation's other half; for exports"),
+      for_exports("attention_softcap", &M::attention_softcap,
+                  "c tanh(x / c) of scores; 0: none; for exports"),
+      for_exports("logits_softcap", &M::logits_softcap,
+                  "c tanh(x / c) of logits; 0: none; for exports"),
+      for_exports("embedding_multiplier", &M::embedding_multiplier, "Granite's; for exports"),
+      for_exports("residual_multiplier", &M::residual_multiplier, "Granite's; for exports"),
+      for_exports("attention_multiplier", &M::attention_multiplier,
+                  "Granite's, of scores; 0: 1 / sqrt(head_dim); for exports"),
+      for_exports("logits_scaling", &M::logits_scaling,
+                  "Granite's, which divides logits; for exports"));
+}
+
 void add_mixtures(Table& table) {
   add(table, P::experts,
       key::required(key::whole<M>("experts", &M::experts, layer_counts, "of a layer, routed")),
@@ -202,7 +259,10 @@ void add_mixtures(Table& table) {
           "first_dense_layers", &M::first_dense_layers, 0, "0 to layers",
           [](const M& m) { return m.layers; }, "the first layers have no experts"),
       key::whole<M>("moe_every", &M::moe_every, layer_counts,
-                    "of the others, one layer in so many has experts"));
+                    "of the others, one layer in so many has experts"),
+      count_to(
+          "moe_offset", &M::moe_offset, 0, "0 to layers", [](const M& m) { return m.layers; },
+          "the first layer of moe_every's that has (Llama 4 Maverick: 1)"));
   add(table, P::router,
       key::word<M>("router_score", &M::router_score, router_score_names,
                    "how scores become weights of experts"),
@@ -305,6 +365,7 @@ const Table& table() {
     add_sizes(rows);
     add_choices(rows);
     add_block(rows);
+    add_numbers(rows);
     add_mixtures(rows);
     add_mixers(rows);
     add_stacks_and_remarks(rows);

@@ -226,7 +226,16 @@ void read_positions(MapReader& reader, ModelSpec& model) {
                       "relative positions are modelled of kind t5 only",
                       "set positions: rotary, learned or alibi");
   }
-  if (model.positions == Positions::rotary) read_part(reader, ModelPart::rotary, model);
+  if (model.positions == Positions::rotary) {
+    read_part(reader, ModelPart::rotary, model);
+    const bool stretched = model.rope_scaling != RopeScaling::none,
+               listed = model.rope_scaling == RopeScaling::longrope;  // by its lists of factors
+    if (!listed && stretched != (model.rope_scaling_factor > 0)) {
+      throw ConfigError(reader.mark_of("rope_scaling_type"),
+                        "rope_scaling_type and rope_scaling_factor go together",
+                        "give both, or leave both out");
+    }
+  }
   // Of a learned table 0 is as long as the sequence, settled by the scenario.
   model.max_positions = model.positions == Positions::learned ? table : 0;
 }
@@ -316,6 +325,7 @@ void put_experts(const ModelSpec& m, Value& map) {
   if (m.layer_pattern.empty()) {
     put("first_dense_layers", m.first_dense_layers);
     put("moe_every", m.moe_every);
+    if (m.moe_offset > 0) put("moe_offset", m.moe_offset);
   }
   if (m.expert_groups > 0) {
     put("expert_groups", m.expert_groups);
@@ -342,6 +352,42 @@ void put_pattern(const ModelSpec& m, Value& map) {
   put("linear_key_head_dim", m.linear_key_head_dim);
   put("linear_value_head_dim", m.linear_value_head_dim);
   if (m.state_size == 0) put("conv_kernel", m.conv_kernel);
+}
+
+// A number that is not `usual`.
+void put_number(Value& map, const char* key, double value, double usual = 0) {
+  if (value != usual) map.set(key, scalar_value(fmt::format("{}", value)));
+}
+
+void put_rope(const ModelSpec& m, Value& map) {
+  put_number(map, "rope_scaling_factor", m.rope_scaling_factor);
+  if (m.rope_scaling != RopeScaling::none) {
+    const auto word = rope_scaling_names[static_cast<std::size_t>(m.rope_scaling)];
+    map.set("rope_scaling_type", scalar_value(std::string(word)));
+  }
+  put_number(map, "rope_original_positions", static_cast<double>(m.rope_original_positions));
+  if (m.rope_scaling == RopeScaling::llama3) {
+    put_number(map, "rope_low_freq_factor", m.rope_low_freq_factor);
+    put_number(map, "rope_high_freq_factor", m.rope_high_freq_factor);
+  }
+  if (m.rope_scaling != RopeScaling::yarn) return;
+  put_number(map, "rope_beta_fast", m.rope_beta_fast);
+  put_number(map, "rope_beta_slow", m.rope_beta_slow);
+  put_number(map, "rope_mscale", m.rope_mscale);
+  put_number(map, "rope_mscale_all_dim", m.rope_mscale_all_dim);
+}
+
+void put_numbers(const ModelSpec& m, Value& map) {
+  put_number(map, "norm_epsilon", m.norm_epsilon);
+  if (m.layernorm_1p) map.set("layernorm_1p", scalar_value("true"));
+  put_number(map, "activation_clamp", m.activation_clamp);
+  put_number(map, "glu_offset", m.glu_offset);
+  put_number(map, "attention_softcap", m.attention_softcap);
+  put_number(map, "logits_softcap", m.logits_softcap);
+  put_number(map, "embedding_multiplier", m.embedding_multiplier, 1);
+  put_number(map, "residual_multiplier", m.residual_multiplier, 1);
+  put_number(map, "attention_multiplier", m.attention_multiplier);
+  put_number(map, "logits_scaling", m.logits_scaling, 1);
 }
 
 // What few models have.
@@ -421,12 +467,13 @@ Value to_value(const ModelSpec& m) {
     put("max_positions", m.max_positions);
     if (m.rotary_base != 10'000) put("rotary_base", m.rotary_base);
     if (m.rotary_percent != 1) put("rotary_percent", m.rotary_percent);
-    if (m.rope_scaling_factor > 0) put("rope_scaling_factor", m.rope_scaling_factor);
+    put_rope(m, map);
   }
   put("normalization", normalization_names[static_cast<std::size_t>(m.normalization)]);
   put("linear_bias", m.linear_bias);
   put("qkv_bias", m.qkv_bias);
   put_block(m, map);
+  put_numbers(m, map);
   put("dropout", m.dropout);
   if (!m.source.empty()) put("source", m.source);
   return map;

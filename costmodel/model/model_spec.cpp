@@ -28,8 +28,8 @@ std::int64_t ModelSpec::attention_layers(char letter, std::int64_t first,
 std::int64_t ModelSpec::moe_layers(std::int64_t first, std::int64_t count) const {
   if (experts == 0) return 0;
   if (!layer_pattern.empty()) return layers_of('E', first, count);
-  const auto before = [this](std::int64_t end) {  // multiples of moe_every below `end`
-    return ceil_div(end, moe_every);
+  const auto before = [this](std::int64_t end) {  // of moe_offset + n moe_every below `end`
+    return end > moe_offset ? ceil_div(end - moe_offset, moe_every) : 0;
   };
   const std::int64_t from = std::max(first, first_dense_layers), to = first + count;
   return to > from ? before(to) - before(from) : 0;

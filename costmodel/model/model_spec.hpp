@@ -18,6 +18,10 @@ enum class Positions { learned, rotary, alibi, none, relative };
 // before the choice (DeepSeek-V2), or a sigmoid of each (DeepSeek-V3, arXiv:2412.19437, eq. 15).
 enum class RouterScore { softmax, pre_softmax, sigmoid };
 enum class Normalization { layernorm, rmsnorm };
+// How rotary positions are stretched beyond the length that a model was trained at (transformers,
+// modeling_rope_utils.py): Llama 3.1's by bands of frequency, YaRN's (arXiv:2309.00071), all
+// frequencies by one factor, a factor of the length, LongRoPE's (arXiv:2402.13753).
+enum class RopeScaling { none, llama3, yarn, linear, dynamic, longrope };
 enum class ActivationFunction { gelu, relu, squared_relu, silu };
 // Where the norms of a layer stand. before: on what attention and MLP read (GPT-2). both: on what
 // they read and on their results (Gemma 2, arXiv:2408.00118, section 2). branch: on their results
@@ -32,6 +36,8 @@ inline constexpr std::array<std::string_view, 5> positions_names{"learned", "rot
 inline constexpr std::array<std::string_view, 3> router_score_names{"softmax", "pre-softmax",
                                                                     "sigmoid"};
 inline constexpr std::array<std::string_view, 2> normalization_names{"layernorm", "rmsnorm"};
+inline constexpr std::array<std::string_view, 6> rope_scaling_names{
+    "none", "llama3", "yarn", "linear", "dynamic", "longrope"};
 inline constexpr std::array<std::string_view, 4> norm_placement_names{"before", "both", "branch",
                                                                       "after"};
 inline constexpr std::array<std::string_view, 4> activation_names{"gelu", "relu", "squared-relu",
@@ -39,7 +45,27 @@ inline constexpr std::array<std::string_view, 4> activation_names{"gelu", "relu"
 
 inline constexpr std::int64_t relative_buckets = 32;  // rows of T5's table; one column per head
 
-struct ModelSpec {
+// Numbers of the function that a model computes. They change neither its time nor its memory, but a
+// script that lacks one trains another model. The names are those of config.json.
+struct ModelNumbers {
+  double norm_epsilon = 0;    // of all normalisations; 0: not known, the framework's own
+  bool layernorm_1p = false;  // a norm's weights are stored less 1 (Nemotron-4)
+  // Of rotary positions: the base, the part of a head that is rotated, and how they are stretched.
+  double rotary_base = 10'000, rotary_percent = 1;
+  RopeScaling rope_scaling = RopeScaling::none;
+  double rope_scaling_factor = 0;                              // 0: none
+  std::int64_t rope_original_positions = 0;                    // the length before; 0: not known
+  double rope_low_freq_factor = 0, rope_high_freq_factor = 0;  // Llama 3.1's: 1 and 4
+  double rope_beta_fast = 0, rope_beta_slow = 0;               // YaRN's: 32 and 1
+  double rope_mscale = 0, rope_mscale_all_dim = 0;             // DeepSeek's, of YaRN; 0: not given
+  double activation_clamp = 0;  // both halves of a gated activation are cut at it (gpt-oss); 0: no
+  double glu_offset = 0;        // added to the half that is not activated (gpt-oss: 1)
+  double attention_softcap = 0, logits_softcap = 0;  // c tanh(x / c) of them (Gemma 2); 0: none
+  double embedding_multiplier = 1, residual_multiplier = 1, logits_scaling = 1;  // Granite's
+  double attention_multiplier = 0;  // in place of 1 / sqrt(head_dim); 0: that
+};
+
+struct ModelSpec : ModelNumbers {
   std::string name;
   std::string title;
   ModelKind kind = ModelKind::gpt;
@@ -63,10 +89,6 @@ struct ModelSpec {
   bool tie_embeddings = true;  // output projection shares the token embedding
   Positions positions = Positions::learned;
   std::int64_t max_positions = 0;  // rows of the learned table
-  // Of rotary positions; they cost the same whatever these are, but an exported script must train
-  // the same model: the base, the part of a head that is rotated, and the factor by which Llama
-  // 3.1's scaling stretches low frequencies (0: none).
-  double rotary_base = 10'000, rotary_percent = 1, rope_scaling_factor = 0;
   Normalization normalization = Normalization::layernorm;
   bool linear_bias = true;
   bool qkv_bias = true;
@@ -103,7 +125,8 @@ struct ModelSpec {
   // h after (Nemotron 3; Megatron's --moe-latent-size). 0: on h.
   std::int64_t moe_latent_size = 0;
   std::int64_t first_dense_layers = 0;  // the first layers have a dense MLP of width ffn_hidden
-  std::int64_t moe_every = 1;  // of the others, layer i has experts when i is a multiple of this
+  // Of the others, layer i has experts when i - moe_offset is a multiple of moe_every.
+  std::int64_t moe_every = 1, moe_offset = 0;
   // Group-limited routing (DeepSeek-V3, arXiv:2412.19437, section 2.1.2): a token chooses its top_k
   // within expert_groups_per_token of expert_groups groups. 0: among all experts.
   std::int64_t expert_groups = 0, expert_groups_per_token = 0;

@@ -2,6 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cctype>
+#include <string_view>
+
 #include "costmodel/base/escape.hpp"
 #include "costmodel/config/override.hpp"
 #include "costmodel/config/yaml.hpp"
@@ -27,6 +31,56 @@ void set_key(ImportedJob& job, const std::string& assignment, const Mark& mark) 
   std::erase_if(job.missing, [&](const MissingKey& missing) {
     return missing.key == key || missing.key.starts_with(key + ".");
   });
+}
+
+namespace {
+
+// "llama31_405b" and "llama-3.1-405b" are both llama31405b.
+std::string letters_of(std::string_view name) {
+  std::string letters;
+  for (const char c : name) {
+    const auto letter = static_cast<unsigned char>(c);
+    if (std::isalnum(letter) != 0) letters += static_cast<char>(std::tolower(letter));
+  }
+  return letters;
+}
+
+}  // namespace
+
+namespace {
+
+void set_devices_of_recipe(ImportedJob& job) {
+  const auto missing = std::ranges::find(job.missing, "cluster.devices", &MissingKey::key);
+  const std::size_t end = job.recipe.find("gpu_");
+  if (missing == job.missing.end() || end == std::string::npos) return;
+  const std::size_t before = job.recipe.find_last_not_of("0123456789", end == 0 ? 0 : end - 1);
+  const std::string count = job.recipe.substr(before + 1, end - before - 1);
+  constexpr std::size_t digits = 6;
+  if (count.empty() || count.size() > digits) return;
+  job.scenario.find("cluster")->set("devices", scalar_value(count));
+  job.missing.erase(missing);
+}
+
+}  // namespace
+
+void set_model_of_recipe(ImportedJob& job, const std::vector<std::string>& models) {
+  set_devices_of_recipe(job);
+  const auto missing = std::ranges::find(job.missing, "model.base", &MissingKey::key);
+  if (job.recipe.empty() || missing == job.missing.end()) return;
+  const std::string recipe = letters_of(job.recipe);
+  std::string best;  // the longest that it begins with: qwen2-72b, not qwen2-7b
+  for (const std::string& model : models) {
+    const std::string letters = letters_of(model);
+    const bool fits = recipe.starts_with(letters) && letters.size() > letters_of(best).size();
+    const bool cut = fits && recipe.size() > letters.size() &&
+                     std::isdigit(static_cast<unsigned char>(recipe[letters.size()])) != 0;
+    if (fits && !cut) best = model;
+  }
+  if (best.empty()) return;
+  job.scenario.set("model", scalar_value(best));
+  job.missing.erase(missing);
+  job.notes.push_back(
+      fmt::format("the model is {}, as the recipe {} is called", best, shortened(job.recipe)));
 }
 
 std::string to_yaml(const ImportedJob& job) {

@@ -145,7 +145,14 @@ void add_notes(const Scenario& s, const std::vector<std::string>& without,
 }  // namespace
 
 OverridesScript export_bridge(const Scenario& scenario, const ParallelPlan& plan) {
-  const MegatronExport megatron = export_megatron(scenario, plan, FusedLoss::any);
+  // training/flex_dispatcher_backend.py takes Ampere, Hopper, B200 and B300.
+  const bool grace = scenario.cluster.device.name.starts_with("gb");
+  if (grace && scenario.model.experts > 0 && plan.experts.dispatcher == Dispatcher::deepep) {
+    throw ConfigError(scenario.plan.mark_of("dispatcher"),
+                      "Megatron-Bridge runs DeepEP on no GB200 or GB300",
+                      "set dispatcher: hybridep, or alltoall");
+  }
+  const MegatronExport megatron = export_megatron(scenario, plan, MegatronProgram::configurations);
   const auto fields = export_overrides(megatron, scenario, plan, OverrideTarget::bridge);
   OverridesScript out;
   out.notes = megatron.notes;

@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cmath>
 #include <string_view>
 
 #include "costmodel/plan/plan_text.hpp"
@@ -33,6 +34,10 @@ class Writer {
   void note_if(bool wanted, std::string_view text) {
     if (wanted) note(std::string(text));
   }
+  // A number of the model that Megatron-LM has no argument for, unless it is the `usual` one.
+  void unsaid(std::string_view key, double value, double usual = 0) {
+    if (value != usual && value != 0) out_.unsaid.push_back(fmt::format("{} {}", key, value));
+  }
 
  private:
   MegatronExport& out_;
@@ -40,11 +45,31 @@ class Writer {
 
 // Only the default split of the layers uses these flags; stage_layers is exported as a layout.
 void write_uneven_split(const ParallelPlan& p, const ModelSpec& model, Writer& out) {
-  if (!p.stage_layers.empty()) return;
+  if (!p.stage_layers.empty() || !model.layer_pattern.empty()) return;
   const auto split = uneven_split(p, model);
   const bool both = split == UnevenSplit::embedding_and_loss;
   out.flag_if(both, "--account-for-embedding-in-pipeline-split");
   out.flag_if(both || split == UnevenSplit::loss, "--account-for-loss-in-pipeline-split");
+}
+
+// A letter a layer, with bars between stages (core/models/hybrid/hybrid_layer_allocation.py).
+void write_layer_pattern(const ParallelPlan& p, const ModelSpec& m, Writer& out) {
+  const std::int64_t stages = p.virtual_stages();
+  std::string pattern;
+  std::size_t at = 0;
+  for (std::int64_t stage = 0; stage < stages; ++stage) {
+    const int layers = layers_of(p, m, static_cast<int>(stage));
+    pattern +=
+        (stage > 0 ? "|" : "") + m.layer_pattern.substr(at, static_cast<std::size_t>(layers));
+    at += static_cast<std::size_t>(layers);
+  }
+  out.put("--hybrid-layer-pattern", pattern);
+  out.put("--spec", "megatron.core.models.hybrid.hybrid_layer_specs hybrid_stack_spec");
+  if (m.state_size == 0) return;
+  out.put(megatron_flag("model.mamba_heads"), m.mamba_heads);
+  out.put(megatron_flag("model.mamba_head_dim"), m.mamba_head_dim);
+  out.put(megatron_flag("model.ssm_groups"), m.ssm_groups);
+  out.put(megatron_flag("model.state_size"), m.state_size);
 }
 
 void write_parallel(const ParallelPlan& p, const Scenario& s, Writer& out) {
@@ -56,7 +81,9 @@ void write_parallel(const ParallelPlan& p, const Scenario& s, Writer& out) {
             context_exchange_names[static_cast<std::size_t>(p.cp_comm)]);
   }
   out.flag_if(p.sequence_parallel, megatron_flag("plan.sequence_parallel"));
-  if (has_uneven_stages(p)) {
+  if (!s.model.layer_pattern.empty()) {
+    write_layer_pattern(p, s.model, out);
+  } else if (has_uneven_stages(p)) {
     out.put(megatron_flag("plan.stage_layers"), pipeline_layout(p, s.model.mtp_layers));
   } else if (p.vpp > 1) {
     out.put(megatron_flag("plan.vpp"), p.vpp);
@@ -85,9 +112,8 @@ void write_dispatcher(const ExpertRecipe& recipe, Writer& out) {
   out.put("--moe-token-dispatcher-type", flex ? "flex" : name);
   if (flex) {
     out.put("--moe-flex-dispatcher-backend", name);
-    const bool hybrid = recipe.dispatcher == Dispatcher::hybridep;
     if (recipe.multiprocessors > 0)
-      out.put(hybrid ? "--moe-hybridep-num-sms" : "--moe-deepep-num-sms", recipe.multiprocessors);
+      out.put("--moe-flex-dispatcher-num-sms", recipe.multiprocessors);
   }
   out.flag_if(recipe.overlap, megatron_flag("plan.expert_overlap"));
   out.flag_if(recipe.overlap && recipe.delayed_weight_gradient,
@@ -96,16 +122,20 @@ void write_dispatcher(const ExpertRecipe& recipe, Writer& out) {
 }
 
 // How many rows experts compute, and where they are kept.
-void write_expert_training(const ModelSpec& m, const TrainingSpec& t, Writer& out) {
+void write_expert_training(const ModelSpec& m, const TrainingSpec& t, Dispatcher dispatcher,
+                           Writer& out) {
   if (m.mtp_layers > 0) out.put(megatron_flag("model.mtp_layers"), m.mtp_layers);
   if (m.experts == 0) return;
   if (t.capacity_factor > 0) {
     out.put(megatron_flag("training.capacity_factor"), t.capacity_factor);
-    out.flag_if(!t.expert_load.given(), "--moe-pad-expert-input-to-capacity");
+    // DeepEP has no padding (transformer_config.py).
+    out.flag_if(!t.expert_load.given() && dispatcher != Dispatcher::deepep,
+                "--moe-pad-expert-input-to-capacity");
   }
   if (t.expert_buffer_factor > 0)
     out.put(megatron_flag("training.expert_buffer_factor"), t.expert_buffer_factor);
   out.flag_if(t.paged_stash, megatron_flag("training.paged_stash"));
+  out.flag_if(t.fused_grouped_mlp, megatron_flag("training.fused_grouped_mlp"));
 }
 
 // DeepSeek-V3 balances its experts by a bias that is no part of the loss, and a small loss within
@@ -119,6 +149,9 @@ void write_router(const ModelSpec& m, Writer& out) {
     out.flag(megatron_flag("model.router_bias"));
     out.put("--moe-router-bias-update-rate", "1e-3");
   }
+  // Without it Megatron-LM warns of instability for so many experts (transformer_config.py).
+  constexpr std::int64_t many_experts = 32;
+  if (m.experts >= many_experts) out.put("--moe-router-dtype", "fp32");
   out.put("--moe-router-load-balancing-type", m.router_bias ? "seq_aux_loss" : "aux_loss");
   out.put("--moe-aux-loss-coeff", m.router_bias ? "1e-4" : "1e-2");
 }
@@ -130,7 +163,8 @@ void write_experts(const ParallelPlan& p, const ModelSpec& m, const TrainingSpec
   out.put(megatron_flag("model.experts"), m.experts);
   out.put(megatron_flag("model.top_k"), m.top_k);
   out.put(megatron_flag("model.expert_ffn_hidden"), m.expert_ffn_hidden);
-  if (m.mixes_layers()) out.put("--moe-layer-freq", expert_pattern(m));
+  if (m.mixes_layers() && m.layer_pattern.empty()) out.put("--moe-layer-freq", expert_pattern(m));
+  if (m.moe_latent_size > 0) out.put(megatron_flag("model.moe_latent_size"), m.moe_latent_size);
   if (m.shared_experts > 0) out.put("--moe-shared-expert-intermediate-size", m.shared_ffn());
   out.flag("--moe-grouped-gemm");
   if (m.expert_groups > 0) {
@@ -146,7 +180,7 @@ void write_experts(const ParallelPlan& p, const ModelSpec& m, const TrainingSpec
 }
 
 void write_sizes(const ModelSpec& m, const TrainingSpec& t, Writer& out) {
-  out.put(megatron_flag("model.layers"), m.layers);
+  if (m.layer_pattern.empty()) out.put(megatron_flag("model.layers"), m.layers);
   out.put(megatron_flag("model.hidden"), m.hidden);
   out.put(megatron_flag("model.ffn_hidden"), m.ffn_hidden);
   out.put(megatron_flag("model.heads"), m.heads);
@@ -213,20 +247,59 @@ std::string_view position_type(Positions positions) {
   return "none";
 }
 
+// Megatron-LM's bands of frequency are Llama 3.1's (core/models/common/embeddings/
+// rotary_pos_embedding.py, _apply_scaling).
+void write_llama3_scaling(const ModelSpec& m, Writer& out) {
+  out.flag("--use-rope-scaling");
+  out.put(megatron_flag("model.rope_scaling_factor"), m.rope_scaling_factor);
+  out.unsaid("rope_original_positions", static_cast<double>(m.rope_original_positions), 8192);
+  out.unsaid("rope_low_freq_factor", m.rope_low_freq_factor, 1);
+  out.unsaid("rope_high_freq_factor", m.rope_high_freq_factor, 4);
+}
+
+// Latent attention has the other numbers of YaRN at DeepSeek's, in MLATransformerConfig.
+void write_yarn(const ModelSpec& m, Writer& out) {
+  const auto original = static_cast<double>(m.rope_original_positions);
+  out.put("--rotary-scaling-factor", m.rope_scaling_factor);
+  if (m.rope_mscale > 0) out.put("--mscale", m.rope_mscale);
+  if (m.rope_mscale_all_dim > 0) out.put("--mscale-all-dim", m.rope_mscale_all_dim);
+  if (m.latent_attention()) {
+    out.put("--rope-type", "yarn");
+    out.unsaid("rope_original_positions", original, 4096);
+    out.unsaid("rope_beta_fast", m.rope_beta_fast, 32);
+    return out.unsaid("rope_beta_slow", m.rope_beta_slow, 1);
+  }
+  if (m.rope_original_positions > 0) out.put("--yarn-original-max-position-embeddings", original);
+  if (m.rope_beta_fast > 0) out.put("--yarn-beta-fast", m.rope_beta_fast);
+  if (m.rope_beta_slow > 0) out.put("--yarn-beta-slow", m.rope_beta_slow);
+}
+
 void write_rotary(const ModelSpec& m, Writer& out) {
   out.put(megatron_flag("model.rotary_base"), m.rotary_base);
   if (m.rotary_percent < 1) out.put(megatron_flag("model.rotary_percent"), m.rotary_percent);
-  if (m.rope_scaling_factor > 0) {
-    out.flag("--use-rope-scaling");
-    out.put(megatron_flag("model.rope_scaling_factor"), m.rope_scaling_factor);
+  using enum RopeScaling;
+  const bool integer = m.rope_scaling_factor == std::floor(m.rope_scaling_factor);
+  if (m.rope_scaling == llama3) {
+    write_llama3_scaling(m, out);
+  } else if (m.rope_scaling == yarn) {
+    write_yarn(m, out);
+  } else if (m.rope_scaling == linear && integer) {
+    out.put("--rotary-seq-len-interpolation-factor", m.rope_scaling_factor);
+  } else if (m.rope_scaling != none) {
+    const auto word = rope_scaling_names[static_cast<std::size_t>(m.rope_scaling)];
+    out.unsaid(fmt::format("rope_scaling_type {}, factor", word),
+               std::max(1.0, m.rope_scaling_factor));
   }
 }
 
 void write_architecture(const ModelSpec& m, Writer& out) {
-  out.put("--position-embedding-type", position_type(m.positions));
+  const bool yarn = m.rope_scaling == RopeScaling::yarn && !m.latent_attention();
+  out.put("--position-embedding-type", yarn ? "yarn" : position_type(m.positions));
   if (m.positions == Positions::rotary) write_rotary(m, out);
   const bool layernorm = m.normalization == Normalization::layernorm;
   out.put("--normalization", layernorm ? "LayerNorm" : "RMSNorm");
+  if (m.norm_epsilon > 0) out.put(megatron_flag("model.norm_epsilon"), m.norm_epsilon);
+  out.flag_if(m.layernorm_1p, megatron_flag("model.layernorm_1p"));
   write_activation(m, out);
   write_window(m, out);
   if (!m.linear_bias) {
@@ -243,6 +316,19 @@ void write_architecture(const ModelSpec& m, Writer& out) {
               "Megatron-LM has no ALiBi: no position embedding instead, of the same shape");
   out.note_if(m.parallel_block,
               "Megatron-LM has no parallel block: attention and MLP run one after the other");
+}
+
+// Numbers of the model that change neither time nor memory.
+void write_numbers(const ModelSpec& m, Writer& out) {
+  if (m.activation_clamp > 0) out.put(megatron_flag("model.activation_clamp"), m.activation_clamp);
+  if (m.glu_offset > 0) out.put(megatron_flag("model.glu_offset"), m.glu_offset);
+  if (m.attention_sinks) out.put("--softmax-type", "learnable");
+  out.unsaid("attention_softcap", m.attention_softcap);
+  out.unsaid("logits_softcap", m.logits_softcap);
+  out.unsaid("embedding_multiplier", m.embedding_multiplier, 1);
+  out.unsaid("residual_multiplier", m.residual_multiplier, 1);
+  out.unsaid("attention_multiplier", m.attention_multiplier);
+  out.unsaid("logits_scaling", m.logits_scaling, 1);
 }
 
 void write_precision(const TrainingSpec& t, Writer& out) {
@@ -281,7 +367,7 @@ void write_optimizer(const ParallelPlan& p, const TrainingSpec& t, Writer& out) 
   if (muon) out.put("--muon-tp-mode", "blockwise");
   out.flag_if(muon, "--muon-no-split-qkv");
   out.note_if(muon, "Muon needs the package emerging-optimizers");
-  out.flag_if(p.zero == 1, "--use-distributed-optimizer");
+  out.flag_if(p.zero >= 1, "--use-distributed-optimizer");
   if (p.offload.optimizer > 0) {
     out.flag("--optimizer-cpu-offload");
     out.put("--optimizer-offload-fraction", fmt::format("{:g}", p.offload.optimizer));
@@ -344,7 +430,8 @@ void write_overlap(const ParallelPlan& p, const Overlap& o, Writer& out) {
   if (o.graph_mlp) scopes += " mlp";
   if (o.graph_router) scopes += " moe_router moe_preprocess";
   if (o.cuda_graph || has_graph_scopes(o)) out.put("--cuda-graph-impl", "transformer_engine");
-  if (!scopes.empty()) out.put("--cuda-graph-scope", scopes.substr(1));
+  if (!scopes.empty()) out.put("--cuda-graph-modules", scopes.substr(1));
+  out.flag_if(o.cuda_graph || has_graph_scopes(o), "--te-rng-tracker");
   out.note_if(o.compile, "Megatron-LM has no argument for torch.compile");
 }
 
@@ -363,11 +450,11 @@ void write_kernels(const Scenario& s, Writer& out) {
   out.flag_if(!kernels.fused_bias_dropout_add, "--no-bias-dropout-fusion");
 }
 
-void write_loss(costmodel::LossKernel kernel, FusedLoss taken, Writer& out) {
+void write_loss(costmodel::LossKernel kernel, MegatronProgram program, Writer& out) {
   using costmodel::LossKernel;
   if (kernel == LossKernel::unfused) return;
   const bool narrow = kernel == LossKernel::te || kernel == LossKernel::flash,
-             te = narrow && taken == FusedLoss::any;
+             te = narrow && program == MegatronProgram::configurations;
   out.flag("--cross-entropy-loss-fusion");
   out.put("--cross-entropy-fusion-impl", te ? "te" : "native");
   out.note_if(narrow && !te,
@@ -375,7 +462,8 @@ void write_loss(costmodel::LossKernel kernel, FusedLoss taken, Writer& out) {
               "instead, which keeps an fp32 softmax (training.loss: native plans with it)");
 }
 
-void write_environment(const ParallelPlan& p, const Overlap& overlap, MegatronExport& out) {
+void write_environment(const ParallelPlan& p, const TrainingSpec& t, MegatronExport& out) {
+  const Overlap& overlap = t.overlap;
   // One hardware queue keeps collectives ahead of the product that they overlap with; Megatron-LM
   // requires it for tensor parallelism before Blackwell and forbids it for FSDP, where 8 is the
   // driver's default.
@@ -384,28 +472,55 @@ void write_environment(const ParallelPlan& p, const Overlap& overlap, MegatronEx
   // Megatron-LM refuses CUDA graphs in such segments without it (megatron/training/arguments.py).
   if (overlap.cuda_graph || has_graph_scopes(overlap))
     out.environment.emplace_back("NCCL_GRAPH_REGISTER=0");
+  // Without it the fused products of gated experts are refused (moe/experts.py, since core 0.19).
+  if (t.fused_grouped_mlp) out.environment.emplace_back("NVTE_CUTEDSL_FUSED_GROUPED_MLP=1");
+}
+
+// The pretrained weights of a model that is fine-tuned were trained with these numbers.
+void note_unsaid(const std::vector<std::string>& unsaid, const Scenario& scenario,
+                 std::vector<std::string>& notes) {
+  for (const auto& number : unsaid) {
+    const std::string reason = fmt::format("model.{}: Megatron-LM has no argument for it", number);
+    if (scenario.training.fine_tuning.method != FineTuningMethod::pretraining)
+      throw ConfigError({scenario.file, 0, 0}, reason,
+                        "fine-tune the model with another framework");
+    notes.push_back(reason + ", and trains another model");
+  }
 }
 
 }  // namespace
 
 MegatronExport export_megatron(const Scenario& scenario, const ParallelPlan& plan,
-                               FusedLoss taken) {
+                               MegatronProgram program) {
   refuse_first(megatron_violations(scenario, plan), scenario);
+  if (program == MegatronProgram::configurations && !scenario.model.layer_pattern.empty()) {
+    throw ConfigError({scenario.file, 0, 0}, "a hybrid model has another configuration class",
+                      "export to megatron");
+  }
   MegatronExport exported;
   Writer out(exported);
   write_parallel(plan, scenario, out);
   write_sizes(scenario.model, scenario.training, out);
   write_experts(plan, scenario.model, scenario.training, out);
-  write_expert_training(scenario.model, scenario.training, out);
+  write_expert_training(scenario.model, scenario.training, plan.experts.dispatcher, out);
   write_architecture(scenario.model, out);
+  write_numbers(scenario.model, out);
   write_precision(scenario.training, out);
   write_optimizer(plan, scenario.training, out);
   write_recompute(plan.recompute, out);
   write_overlap(plan, scenario.training.overlap, out);
   write_kernels(scenario, out);
-  write_loss(scenario.training.stack.kernels.loss, taken, out);
+  write_loss(scenario.training.stack.kernels.loss, program, out);
+  const ModelSpec& m = scenario.model;
+  out.note_if(
+      program == MegatronProgram::pretrain_gpt && m.rope_scaling == RopeScaling::llama3 &&
+          m.rope_scaling_factor != 8,
+      "pretrain_gpt.py of core 0.20 scales rotary positions by 8 whatever "
+      "--rope-scaling-factor is (megatron/training/argument_utils.py): see to it before you "
+      "train");
   out.note_if(scenario.training.packing.any(), samples_note);
-  write_environment(plan, scenario.training.overlap, exported);
+  note_unsaid(exported.unsaid, scenario, exported.notes);
+  write_environment(plan, scenario.training, exported);
   return exported;
 }
 

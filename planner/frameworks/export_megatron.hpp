@@ -13,17 +13,19 @@ namespace planner {
 struct MegatronExport {
   std::vector<std::string> arguments;    // "--flag" and its values, each a word: "--flag a b"
   std::vector<std::string> environment;  // "NAME=value"
-  std::vector<std::string> notes;  // where Megatron-LM differs from the cost model's assumptions
+  std::vector<std::string> notes;   // where Megatron-LM differs from the cost model's assumptions
+  std::vector<std::string> unsaid;  // numbers of the model that no argument says: "key value"
 };
 
-// Which fused losses a program starts with: Megatron-LM's arguments refuse Transformer Engine's
-// since core 0.18.2 (megatron/training/arguments.py, validate_args); programs that set its
-// configurations do not.
-enum class FusedLoss { native, any };
+// What starts the training. Arguments of pretrain_gpt.py refuse Transformer Engine's loss since
+// core 0.18.2 (megatron/training/arguments.py, validate_args) and lose the factor of Llama 3.1's
+// rotary scaling (megatron/training/argument_utils.py hands --use-rope-scaling on alone); programs
+// that set Megatron Core's configurations do neither.
+enum class MegatronProgram { pretrain_gpt, configurations };
 
 // Throws costmodel::ConfigError when Megatron-LM would reject the plan.
 MegatronExport export_megatron(const costmodel::Scenario& scenario,
                                const costmodel::ParallelPlan& plan,
-                               FusedLoss taken = FusedLoss::native);
+                               MegatronProgram program = MegatronProgram::pretrain_gpt);
 
 }  // namespace planner

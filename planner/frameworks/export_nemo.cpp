@@ -23,8 +23,14 @@ constexpr std::string_view callback_prefix = "MegatronCommOverlapCallback.";
 
 // Arguments that change numbers, and neither time nor memory.
 bool is_costless(const std::string& argument) {
-  return argument.starts_with("--use-rope-scaling") ||
-         argument.starts_with("--rope-scaling-factor");
+  constexpr std::array<std::string_view, 6> costless{"--use-rope-scaling",
+                                                     "--rope-scaling-factor",
+                                                     "--rotary-seq-len-interpolation-factor",
+                                                     "--moe-router-dtype",
+                                                     "--activation-func-clamp-value",
+                                                     "--glu-linear-offset"};
+  return std::ranges::any_of(costless,
+                             [&](std::string_view flag) { return argument.starts_with(flag); });
 }
 
 bool is_number(const std::string& text) {
@@ -139,7 +145,7 @@ void add_learned_positions(const Scenario& s, std::vector<std::string>& notes) {
 std::vector<Violation> nemo_violations(const Scenario& scenario, const ParallelPlan& plan) {
   std::vector<Violation> found = megatron_violations(scenario, plan);
   if (!found.empty()) return found;
-  const MegatronExport megatron = export_megatron(scenario, plan, FusedLoss::any);
+  const MegatronExport megatron = export_megatron(scenario, plan, MegatronProgram::configurations);
   const auto fields = export_overrides(megatron, scenario, plan, OverrideTarget::nemo);
   for (const auto& argument : fields.without) {
     if (is_costless(argument)) continue;
@@ -156,7 +162,7 @@ std::vector<Violation> nemo_violations(const Scenario& scenario, const ParallelP
 
 OverridesScript export_nemo(const Scenario& scenario, const ParallelPlan& plan) {
   refuse_first(nemo_violations(scenario, plan), scenario);
-  const MegatronExport megatron = export_megatron(scenario, plan, FusedLoss::any);
+  const MegatronExport megatron = export_megatron(scenario, plan, MegatronProgram::configurations);
   const auto fields = export_overrides(megatron, scenario, plan, OverrideTarget::nemo);
   OverridesScript out;
   out.overrides = fields.list;
@@ -166,7 +172,8 @@ OverridesScript export_nemo(const Scenario& scenario, const ParallelPlan& plan) 
   out.notes.emplace_back("NeMo 3 has no language models: there, export to megatron-bridge");
   add_learned_positions(scenario, out.notes);
   for (const auto& argument : fields.without)
-    out.notes.push_back(argument + " is not exported: it changes neither time nor memory");
+    out.notes.push_back(
+        argument + " is not exported: it changes neither time nor memory, but what is trained");
   out.script = script_head({.framework = "NeMo 2.x",
                             .where = "in a container of NeMo 2.x",
                             .notes = out.notes,

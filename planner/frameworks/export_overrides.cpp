@@ -45,6 +45,10 @@ std::string layers_with_experts_list(const ModelSpec& model) {
   return "[" + list + "]";
 }
 
+bool written_by_table(const OverrideWord& word) {
+  return word.form != OverrideForm::import_on && word.form != OverrideForm::import_value;
+}
+
 class Fields {
  public:
   Fields(Arguments arguments, OverrideTarget target)
@@ -61,13 +65,14 @@ class Fields {
 
   void write_table() {
     for (const auto& word : override_words()) {
-      if (word.form != OverrideForm::import_on && !field_of(word).empty()) write(word);
+      if (written_by_table(word) && !field_of(word).empty()) write(word);
     }
   }
 
   // Arguments that no row of this column says, but for those that are said otherwise.
   void list_others() {
-    static constexpr std::array<std::string_view, 8> elsewhere{"--group-query-attention",
+    static constexpr std::array<std::string_view, 9> elsewhere{"--te-rng-tracker",
+                                                               "--group-query-attention",
                                                                "--swiglu",
                                                                "--quick-geglu",
                                                                "--squared-relu",
@@ -113,7 +118,8 @@ class Fields {
         return put(field, value == "bf16" ? "torch.bfloat16" : "torch.float32");
       case OverrideForm::list: return put(field, list_of(value));
       case OverrideForm::value:
-      case OverrideForm::import_on: break;
+      case OverrideForm::import_on:
+      case OverrideForm::import_value: break;
     }
     if (!value.empty()) put(field, value);
   }
@@ -127,13 +133,40 @@ void write_activation(Fields& fields) {
   const bool gelu = fields.has("--quick-geglu");
   const bool gated = fields.has("--swiglu") || gelu;
   fields.put("model.gated_linear_unit", "model.config.gated_linear_unit", gated ? "true" : "false");
-  const std::string_view quick = "megatron.core.fusions.fused_bias_geglu.quick_gelu";
-  const std::string_view squared = "megatron.core.activations.squared_relu";
-  const std::string_view name = gelu                           ? quick
-                                : gated                        ? "torch.nn.functional.silu"
-                                : fields.has("--squared-relu") ? squared
-                                                               : "torch.nn.functional.gelu";
-  fields.put("model.activation_func", "model.config.activation_func", std::string(name));
+  const std::string_view name = gelu                           ? "quick_gelu"
+                                : gated                        ? "silu"
+                                : fields.has("--squared-relu") ? "squared_relu"
+                                                               : "gelu";
+  // Megatron-Bridge knows them by name (utils/activation_map.py), NeMo's recipes take functions.
+  const std::string_view from = gelu                     ? "megatron.core.fusions.fused_bias_geglu."
+                                : name == "squared_relu" ? "megatron.core.activations."
+                                                         : "torch.nn.functional.";
+  fields.put("model.activation_func", "", std::string(name));
+  fields.put("", "model.config.activation_func", std::string(from) + std::string(name));
+}
+
+// YaRN's numbers have other names in the configuration of latent attention, whose own factor is 40.
+void write_yarn(const ModelSpec& m, Fields& fields) {
+  const bool latent = m.latent_attention(), yarn = m.rope_scaling == RopeScaling::yarn;
+  const std::string begin = latent ? "model." : "model.yarn_";
+  const auto put = [&](const char* name, double value) {
+    if (value > 0) fields.put(begin + name, "", fmt::format("{}", value));
+  };
+  if (latent && !yarn) put("rotary_scaling_factor", 1);
+  if (!yarn) return;
+  if (latent) fields.put("model.rope_type", "", "yarn");
+  put("rotary_scaling_factor", m.rope_scaling_factor);
+  put("original_max_position_embeddings", static_cast<double>(m.rope_original_positions));
+  put("beta_fast", m.rope_beta_fast);
+  put("beta_slow", m.rope_beta_slow);
+  put("mscale", m.rope_mscale);
+  put("mscale_all_dim", m.rope_mscale_all_dim);
+}
+
+// The kernel adds a bias to what it activates: a gate's half, or a GELU's argument
+// (transformer_config.py). Megatron-LM's arguments leave it out of themselves elsewhere.
+bool has_fused_activation(const ModelSpec& m) {
+  return m.gated_mlp || (m.linear_bias && m.activation != ActivationFunction::squared_relu);
 }
 
 }  // namespace
@@ -152,9 +185,13 @@ OverrideExport export_overrides(const MegatronExport& exported, const Scenario& 
   if (serial) arguments[std::string(transfers_flag)] = "";
   if (arguments.contains("--moe-layer-freq"))
     arguments["--moe-layer-freq"] = layers_with_experts_list(scenario.model);
+  if (arguments.contains("--window-size"))
+    arguments["--window-size"] = fmt::format("[{},0]", scenario.model.sliding_window - 1);
+  if (!has_fused_activation(scenario.model)) arguments["--no-bias-gelu-fusion"] = "";
   Fields fields(std::move(arguments), target);
   fields.write_table();
   write_activation(fields);
+  write_yarn(scenario.model, fields);
   if (scenario.training.precision == Precision::fp32)
     fields.put("mixed_precision.fp32", "", "true");
   fields.put("model.batch_p2p_comm", "MegatronCommOverlapCallback.batch_p2p_comm",
@@ -164,6 +201,9 @@ OverrideExport export_overrides(const MegatronExport& exported, const Scenario& 
   if (fields.has("--cuda-graph-impl")) {
     fields.put("model.use_te_rng_tracker", "", "true");
     fields.put("rng.te_rng_tracker", "", "true");
+    // The recipe's own scope is deprecated, and warns next to none too.
+    fields.put("model.cuda_graph_modules", "", "[]");
+    fields.put("model.cuda_graph_scope", "", "null");
   }
   // The recipe of NeMo has virtual stages of its own.
   fields.put("", "trainer.strategy.virtual_pipeline_model_parallel_size", "null");

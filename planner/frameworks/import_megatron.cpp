@@ -77,6 +77,7 @@ bool is_decided_elsewhere(std::string_view key) {
                                                "plan.cp_comm",
                                                "plan.etp",
                                                "plan.stage_layers",
+                                               "plan.micro_batch_group",
                                                "model.ffn_hidden",
                                                "model.qkv_bias",
                                                "model.kv_heads",

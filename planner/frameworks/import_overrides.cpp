@@ -90,6 +90,7 @@ class Translation {
                                                       "model.batch_p2p_comm",
                                                       "MegatronCommOverlapCallback.batch_p2p_comm",
                                                       "model.use_te_rng_tracker",
+                                                      "model.cuda_graph_scope",
                                                       "trainer.strategy.use_te_rng_tracker",
                                                       "mixed_precision",
                                                       "trainer.plugins.precision",
@@ -125,7 +126,8 @@ class Translation {
         if (value != "null")
           add(word.flag, {last_part(value) == "bfloat16" ? "bf16" : "fp32"}, set.mark, set.unknown);
         return;
-      case OverrideForm::value: break;
+      case OverrideForm::value:
+      case OverrideForm::import_value: break;
     }
     if (value.empty() || value == "null") return;
     if (set.values.size() > 1) {
@@ -154,6 +156,11 @@ class Translation {
     } else if (function == "squared_relu" || function == "relu2") {
       add("--squared-relu", {}, {});
     }
+    // There is no such kernel to be without.
+    const bool squared = arguments.find("--squared-relu") != nullptr,
+               biased = arguments.find("--disable-bias-linear") == nullptr;
+    if (!gated && (squared || !biased))
+      for (const char* flag : {"--no-bias-swiglu-fusion", "--no-bias-gelu-fusion"}) drop(flag);
   }
 
   // The name of a recipe of precision, "bf16_with_mxfp8_mixed", or "bf16-mixed" of NeMo.
@@ -234,6 +241,7 @@ ImportedJob import_overrides(const std::string& text, const std::string& file) {
   job.format = holds_nemo_overrides(text) ? JobFormat::nemo : JobFormat::bridge;
   job.left_out.insert(job.left_out.end(), translation.left_out.begin(), translation.left_out.end());
   replace_model(read, job);
+  job.recipe = read.recipe;
   if (!read.recipe.empty() && !read.recipe.starts_with("vanilla_gpt")) {
     job.notes.push_back(
         fmt::format("what no override says, {} says, which is not known here: Megatron Core's "

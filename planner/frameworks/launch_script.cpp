@@ -22,11 +22,12 @@ std::string line_of(const std::string& argument) {
   return line + "\n";
 }
 
-// NullTokenizer counts an end-of-document token on top of --vocab-size.
+// Since core 0.18 NullTokenizer adds no token of its own to --vocab-size
+// (megatron/core/tokenizers/text/libraries/null_tokenizer.py).
 std::string data_arguments(const Scenario& scenario) {
   std::string text = "\n# Made-up data, to measure time and memory; replace it to train.\ndata=(\n";
   text += "  --mock-data\n  --tokenizer-type NullTokenizer\n";
-  text += fmt::format("  --vocab-size {}\n", std::max<std::int64_t>(1, scenario.model.vocab - 1));
+  text += fmt::format("  --vocab-size {}\n", scenario.model.vocab);
   return text + "  --split 99,1,0\n)\n";
 }
 
@@ -46,7 +47,9 @@ std::string launch_script(const MegatronExport& exported, const Scenario& scenar
   text += "  --train-iters 20\n  --lr 1.0e-4\n  --eval-interval 1000\n  --eval-iters 1\n";
   text += "  --log-interval 1\n  --log-throughput\n)\n\n";
   text += torchrun_command(scenario, plan);
-  return text + "  pretrain_gpt.py \"${plan[@]}\" \"${data[@]}\" \"${run[@]}\" \"$@\"\n";
+  return text +
+         (scenario.model.layer_pattern.empty() ? "  pretrain_gpt.py" : "  pretrain_hybrid.py") +
+         " \"${plan[@]}\" \"${data[@]}\" \"${run[@]}\" \"$@\"\n";
 }
 
 }  // namespace planner

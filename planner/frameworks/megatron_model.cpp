@@ -38,7 +38,7 @@ void read_experts_model(MegatronImport& in, std::int64_t ffn) {
           "--moe-permute-fusion"});
 }
 
-// Which layers have experts, as first_dense_layers and moe_every.
+// Which layers have experts, as first_dense_layers, moe_every and moe_offset.
 void read_expert_layers(MegatronImport& in, std::int64_t layers) {
   const MegatronArgument* a = in.find("--moe-layer-freq");
   if (a == nullptr || layers < 1 || layers > 100'000) return;
@@ -55,25 +55,25 @@ void read_expert_layers(MegatronImport& in, std::int64_t layers) {
   const auto second = std::find(first + 1, sparse->end(), true);
   costmodel::ModelSpec model;
   model.experts = 1;
-  // Of a single layer with experts no other multiple of its place may be a layer.
-  const std::int64_t alone = first == sparse->begin() ? layers : first - sparse->begin();
-  model.moe_every = second == sparse->end() ? alone : second - first;
-  model.first_dense_layers = first - sparse->begin();
+  model.moe_every = second == sparse->end() ? layers : second - first;
+  model.moe_offset = (first - sparse->begin()) % model.moe_every;
   const auto fits = [&] {
     for (std::size_t i = 0; i < sparse->size(); ++i) {
       if (model.has_experts(static_cast<std::int64_t>(i)) != (*sparse)[i]) return false;
     }
     return true;
   };
+  // Dense layers before the first of them, where moe_every and moe_offset alone would give experts.
+  if (!fits()) model.first_dense_layers = first - sparse->begin();
   if (!fits()) {
     in.refuse("--moe-layer-freq",
-              "has experts in no regular order, which first_dense_layers and moe_every would say");
+              "has experts in no regular order, which first_dense_layers, moe_every and moe_offset "
+              "would say");
   }
-  // 0 of them where moe_every says it all.
-  const std::int64_t exact = model.first_dense_layers;
-  model.first_dense_layers = 0;
-  if (!fits()) in.put("model.first_dense_layers", fmt::format("{}", exact));
+  if (model.first_dense_layers > 0)
+    in.put("model.first_dense_layers", fmt::format("{}", model.first_dense_layers));
   if (model.moe_every > 1) in.put("model.moe_every", fmt::format("{}", model.moe_every));
+  if (model.moe_offset > 0) in.put("model.moe_offset", fmt::format("{}", model.moe_offset));
 }
 
 // A whole number and nothing else.
@@ -86,7 +86,8 @@ std::optional<std::int64_t> whole_number(std::string_view text) {
 
 // "(127,0)": so many keys before a query's own, none after it.
 std::optional<std::int64_t> keys_before(std::string text) {
-  std::erase_if(text, [](char c) { return c == ' ' || c == '(' || c == ')'; });
+  std::erase_if(text,
+                [](char c) { return std::string_view(" ()[]").find(c) != std::string_view::npos; });
   const std::size_t comma = std::min(text.find(','), text.size());
   const auto before = whole_number(std::string_view(text).substr(0, comma));
   const bool none_after = std::string_view(text).substr(comma) == ",0";
@@ -137,6 +138,67 @@ void read_attention_sizes(MegatronImport& in, std::int64_t hidden, std::int64_t 
   if (heads > 0 && channels > 0) in.put("model.head_dim", fmt::format("{}", channels));
 }
 
+bool has_layer_pattern(const MegatronArguments& arguments) {
+  return arguments.find("--hybrid-layer-pattern") != nullptr ||
+         arguments.find("--hybrid-override-pattern") != nullptr;
+}
+
+// A pattern of letters, as pretrain_hybrid.py has it: stages between bars, and after slashes the
+// layers of multi-token prediction (Megatron-LM, core/models/hybrid/hybrid_layer_allocation.py).
+void read_layer_pattern(MegatronImport& in) {
+  const char* flag =
+      in.has("--hybrid-layer-pattern") ? "--hybrid-layer-pattern" : "--hybrid-override-pattern";
+  std::string letters = in.text(flag);
+  if (letters.find('/') != std::string::npos) {
+    in.leave_out(flag, "its layers of multi-token prediction, after the slash, are left out");
+    letters.resize(letters.find('/'));
+  }
+  std::erase(letters, '|');
+  if (letters.empty() || letters.find_first_not_of("M*-EG") != std::string::npos)
+    in.refuse(flag, "has other letters than M, *, -, E and G");
+  std::erase_if(in.job.scenario.find("model")->entries,
+                [](const costmodel::Value::Entry& entry) { return entry.key == "layers"; });
+  in.put("model.layer_pattern", letters);
+  in.copy_all("model.", WordOf::scan);
+  const auto usual = [&](const char* of, const char* key, const char* value) {
+    if (!in.has(of)) in.put(key, value);
+  };
+  usual("--mamba-head-dim", "model.mamba_head_dim", "64");
+  usual("--mamba-num-groups", "model.ssm_groups", "8");
+  usual("--mamba-state-dim", "model.state_size", "128");
+  in.any({"--spec", "--is-hybrid-model", "--hybrid-override-pattern"});
+}
+
+// Llama 3.1's scaling, YaRN's (of latent attention by a factor above 1), or one of all positions.
+void read_rope_scaling(MegatronImport& in, bool yarn) {
+  const double llama3 = in.number("--rope-scaling-factor").value_or(8);
+  const double factor = in.number("--rotary-scaling-factor").value_or(1);
+  const double linear = in.number("--rotary-seq-len-interpolation-factor").value_or(1);
+  const bool latent = in.has("--multi-latent-attention"),
+             plain = in.text("--rope-type", "yarn") == "rope";
+  const auto copy = [&](const char* key, const char* flag) {
+    if (const auto value = in.number(flag); value && *value > 0)
+      in.put(key, fmt::format("{}", *value));
+  };
+  if (in.has("--use-rope-scaling")) {
+    in.put("model.rope_scaling_factor", fmt::format("{}", llama3));
+  } else if ((yarn || (latent && !plain)) && factor > 1) {
+    in.put("model.rope_scaling_type", "yarn");
+    in.put("model.rope_scaling_factor", fmt::format("{}", factor));
+    copy("model.rope_mscale", "--mscale");
+    copy("model.rope_mscale_all_dim", "--mscale-all-dim");
+    // MLATransformerConfig's own length, which pretrain_gpt.py has no argument for.
+    if (latent) in.put("model.rope_original_positions", "4096");
+    copy("model.rope_original_positions", "--yarn-original-max-position-embeddings");
+    copy("model.rope_beta_fast", "--yarn-beta-fast");
+    copy("model.rope_beta_slow", "--yarn-beta-slow");
+  } else if (linear > 1) {
+    in.put("model.rope_scaling_type", "linear");
+    in.put("model.rope_scaling_factor", fmt::format("{}", linear));
+  }
+  in.any({"--mscale", "--mscale-all-dim"});
+}
+
 void read_positions(MegatronImport& in, bool learned_by_default, bool two_stacks) {
   std::string type =
       in.text("--position-embedding-type", learned_by_default ? "learned_absolute" : "rope");
@@ -153,10 +215,9 @@ void read_positions(MegatronImport& in, bool learned_by_default, bool two_stacks
   } else {
     in.put("model.positions", "rotary");
     in.copy_all("model.", WordOf::rotary);
-    const double factor = in.number("--rope-scaling-factor").value_or(8);
-    if (in.has("--use-rope-scaling"))
-      in.put("model.rope_scaling_factor", fmt::format("{}", factor));
-    if (type != "rope") in.leave_out("--position-embedding-type", "taken as rope");
+    read_rope_scaling(in, type == "yarn");
+    if (type != "rope" && type != "yarn")
+      in.leave_out("--position-embedding-type", "taken as rope");
   }
   in.has("--no-position-embedding");
 }
@@ -167,6 +228,9 @@ void read_block(MegatronImport& in) {
   in.put("model.qkv_bias", bias || in.has("--add-qkv-bias") ? "true" : "false");
   const bool latent = in.has("--multi-latent-attention");
   if (in.has("--qk-layernorm") && !latent) in.put("model.qk_norm", "true");
+  const std::string softmax = in.text("--softmax-type", "vanilla");
+  if (softmax == "learnable") in.put("model.attention_sinks", "true");
+  if (softmax == "off-by-one") in.leave_out("--softmax-type", "priced as a softmax of scores");
   in.put("model.tie_embeddings",
          in.has("--untie-embeddings-and-output-weights") ? "false" : "true");
   const bool rms = in.text("--normalization", "LayerNorm") == "RMSNorm";
@@ -183,7 +247,6 @@ void read_vocabulary(MegatronImport& in) {
   const std::int64_t padded = in.whole("--padded-vocab-size", 0);
   std::int64_t size = in.whole("--vocab-size", 0);
   const std::string tokenizer = in.text("--tokenizer-type");
-  if (size > 0 && tokenizer == "NullTokenizer") ++size;  // which adds an end-of-document token
   if (size == 0 && tokenizer == "GPT2BPETokenizer") size = 50257;
   if (size == 0) size = padded;
   const std::int64_t divisor = in.whole("--make-vocab-size-divisible-by", 128);
@@ -210,14 +273,16 @@ void read_megatron_model(MegatronImport& in) {
   const bool squared = in.has("--squared-relu");
   const bool sparse = in.whole("--num-experts", 0) > 0;
   const bool rms = in.text("--normalization", "LayerNorm") == "RMSNorm";
-  for (const char* flag : {"--hybrid-override-pattern", "--hybrid-layer-pattern"}) {
-    if (in.find(flag) != nullptr)
-      in.refuse(flag, "makes a hybrid model: write it as a scenario with model.kind: hybrid");
-  }
-  const bool two_stacks = has_two_stacks(in.arguments());
-  in.put("model.kind", two_stacks ? "t5" : sparse ? "moe" : rms ? "llama" : "gpt");
+  const bool two_stacks = has_two_stacks(in.arguments()),
+             hybrid = has_layer_pattern(in.arguments());
+  in.put("model.kind", hybrid       ? "hybrid"
+                       : two_stacks ? "t5"
+                       : sparse     ? "moe"
+                       : rms        ? "llama"
+                                    : "gpt");
   in.copy_all("model.", WordOf::any_job);
   if (two_stacks) read_stacks_model(in);
+  if (hybrid) read_layer_pattern(in);
   const std::int64_t hidden = in.whole("--hidden-size", 0), layers = in.whole("--num-layers", 0);
   const std::int64_t usual = gated ? hidden * 8 / 3 / 64 * 64 : 4 * hidden;
   const std::int64_t ffn = in.whole("--ffn-hidden-size", usual);
@@ -227,7 +292,7 @@ void read_megatron_model(MegatronImport& in) {
   in.put("model.activation", squared ? "squared-relu" : in.has("--swiglu") ? "silu" : "gelu");
   if (sparse) {
     read_experts_model(in, ffn);
-    read_expert_layers(in, layers);
+    if (!hybrid) read_expert_layers(in, layers);
     if (in.whole("--mtp-num-layers", 0) > 0) in.copy_all("model.", WordOf::mtp);
   }
   read_window(in, layers);
@@ -235,7 +300,8 @@ void read_megatron_model(MegatronImport& in) {
   read_positions(in, true, two_stacks);
   read_block(in);
   if (hidden == 0) in.miss("model.hidden", "the arguments have no --hidden-size");
-  if (layers == 0 && !two_stacks) in.miss("model.layers", "the arguments have no --num-layers");
+  if (layers == 0 && !two_stacks && !hybrid)
+    in.miss("model.layers", "the arguments have no --num-layers");
 }
 
 }  // namespace planner

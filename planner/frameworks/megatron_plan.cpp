@@ -122,10 +122,51 @@ int virtual_stages(MegatronImport& in, std::int64_t pp) {
   return static_cast<int>(std::clamp<std::int64_t>(counted / pp / each, 1, 100'000));
 }
 
+// The stages that bars cut a pattern of letters into; empty without bars.
+std::vector<int> pattern_stages(MegatronImport& in) {
+  for (const char* flag : {"--hybrid-layer-pattern", "--hybrid-override-pattern"}) {
+    std::string letters = in.text(flag);
+    letters.resize(std::min(letters.find('/'), letters.size()));
+    if (letters.find('|') == std::string::npos) continue;
+    std::vector<int> stages(1, 0);
+    for (const char c : letters) {
+      if (c == '|') {
+        stages.push_back(0);
+      } else {
+        ++stages.back();
+      }
+    }
+    return stages;
+  }
+  return {};
+}
+
+// Those of a plan that names none, for as many layers.
+std::vector<int> usual_stages(const std::vector<int>& stages, int pp, int vpp) {
+  costmodel::ParallelPlan plan;
+  plan.pp = pp;
+  plan.vpp = vpp;
+  costmodel::ModelSpec model;
+  for (const int layers : stages) model.layers += layers;
+  std::vector<int> usual;
+  if (costmodel::uneven_split(plan, model) == costmodel::UnevenSplit::impossible) return usual;
+  for (int stage = 0; stage < pp * vpp; ++stage)
+    usual.push_back(costmodel::layers_of(plan, model, stage));
+  return usual;
+}
+
 int read_stages(MegatronImport& in) {
   const std::int64_t size = in.whole("--pipeline-model-parallel-size", 1);
   if (size < 1 || size > 100'000) in.refuse("--pipeline-model-parallel-size", "is no size");
   const int pp = static_cast<int>(size);
+  if (const auto stages = pattern_stages(in); !stages.empty()) {
+    if (stages.size() % static_cast<std::size_t>(pp) != 0)
+      in.refuse("--pipeline-model-parallel-size", "does not divide the stages of the pattern");
+    const int each = static_cast<int>(stages.size()) / pp;
+    if (stages != usual_stages(stages, pp, each)) put_layers(in, stages);
+    if (each > 1) in.put("plan.vpp", fmt::format("{}", each));
+    return each;
+  }
   int vpp = virtual_stages(in, pp);
   // A stage holds a layer at least, or the embedding or the loss.
   const std::int64_t layers = in.whole("--num-layers", 0);
@@ -178,8 +219,11 @@ int read_megatron_plan(MegatronImport& in) {
   in.has("--cp-comm-type");
   if (in.has("--use-tp-pp-dp-mapping")) in.put("plan.rank_order", "tp-cp-ep-pp-dp");
   const int vpp = read_stages(in);
+  const double pp = in.number("--pipeline-model-parallel-size").value_or(1);
+  const auto group = in.number("--microbatch-group-size-per-virtual-pipeline-stage");
+  if (vpp > 1 && group && *group != pp) in.put("plan.micro_batch_group", fmt::format("{}", *group));
   read_stacks_plan(in);
-  if (in.whole("--num-experts", 0) > 0) {
+  if (in.has_experts()) {
     in.copy_all("plan.", WordOf::experts);
     read_dispatcher(in);
     // Experts are as wide as the rest of a layer unless told otherwise.

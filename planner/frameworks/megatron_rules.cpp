@@ -129,6 +129,40 @@ void check_context(const Scenario& s, const ParallelPlan& p, Rules& rules) {
                 "set cp: 1");
 }
 
+// transformer_config.py, "overlap_moe_expert_parallel_comm" and "moe_shared_expert_overlap"; of
+// DeepEP moe/token_dispatcher.py.
+void check_exchange(const Scenario& s, const ParallelPlan& p, Rules& rules) {
+  const ExpertRecipe& e = p.experts;
+  const bool gathered = e.dispatcher == Dispatcher::allgather;
+  rules.require(e.dispatcher != Dispatcher::deepep || p.ep * p.etp > 1, "dispatcher",
+                "Megatron-LM: DeepEP needs experts on several ranks", "set dispatcher: alltoall");
+  rules.require(!e.shared_overlap || !gathered, "shared_expert_overlap",
+                "Megatron-LM: --moe-shared-expert-overlap works with alltoall, deepep and hybridep",
+                "set dispatcher: alltoall");
+  if (!e.overlap) return;
+  const auto require = [&](bool holds, const char* reason, const char* remedy) {
+    rules.require(holds, "expert_overlap",
+                  fmt::format("Megatron-LM: --overlap-moe-expert-parallel-comm {}", reason),
+                  remedy);
+  };
+  using costmodel::RecomputeModule;
+  const auto& r = p.recompute;
+  const bool again =
+      r.granularity == Recomputation::selective && (r.modules & bit_of(RecomputeModule::moe)) != 0;
+  require(p.ep > 1, "needs expert parallelism", "set expert_overlap: false, or ep above 1");
+  require(p.pp == 1 || p.vpp > 1, "needs virtual stages in a pipeline",
+          "set vpp above 1, or expert_overlap: false");
+  require(r.granularity != Recomputation::full, "does not go with full recomputation",
+          "set recompute: selective or none");
+  require(!again, "does not go with recomputed experts", "leave moe out of recompute.modules");
+  require(!e.shared_overlap, "does not go with --moe-shared-expert-overlap",
+          "set shared_expert_overlap: false");
+  require(!gathered, "works with alltoall, deepep and hybridep", "set dispatcher: alltoall");
+  require(s.training.precision != Precision::fp32, "needs 16 bits", "set training.precision: bf16");
+  require(s.model.mtp_layers <= 1, "takes one layer of multi-token prediction at most",
+          "set model.mtp_layers: 1");
+}
+
 // transformer_config.py and moe_layer.py: grouped products have no bias, and the dispatcher needs
 // sequence-parallel tokens.
 void check_experts(const Scenario& s, const ParallelPlan& p, Rules& rules) {
@@ -147,6 +181,22 @@ void check_experts(const Scenario& s, const ParallelPlan& p, Rules& rules) {
   rules.require(p.tp == 1 || p.sequence_parallel, "sequence_parallel",
                 "Megatron-LM: experts with tensor parallelism need sequence parallelism",
                 "set sequence_parallel: true");
+  const TrainingSpec& t = s.training;
+  rules.require(t.expert_buffer_factor == 0 || p.experts.dispatcher == Dispatcher::hybridep,
+                "dispatcher",
+                "Megatron-LM: --moe-expert-rank-capacity-factor needs the dispatcher hybridep",
+                "set plan.dispatcher: hybridep, or leave training.expert_buffer_factor out");
+  rules.require(t.expert_buffer_factor == 0 || t.fused_grouped_mlp, "dispatcher",
+                "Megatron-LM: --moe-expert-rank-capacity-factor needs "
+                "--use-transformer-engine-op-fuser",
+                "set training.fused_grouped_mlp: true, or leave training.expert_buffer_factor out");
+  rules.require(!t.paged_stash || t.expert_buffer_factor > 0, "dispatcher",
+                "Megatron-LM: --moe-paged-stash needs --moe-expert-rank-capacity-factor",
+                "set training.expert_buffer_factor, or leave paged_stash out");
+  rules.require(!t.fused_grouped_mlp || p.etp == 1, "etp",
+                "Transformer Engine: experts whose products are one kernel have no tensor ranks",
+                "set etp: 1, or training.fused_grouped_mlp: false");
+  check_exchange(s, p, rules);
   rules.require(!m.linear_bias, "model", "Megatron-LM: grouped products of experts have no bias",
                 "set linear_bias: false");
 }
@@ -236,6 +286,13 @@ void check_optimizer(const Scenario& s, const ParallelPlan& p, Rules& rules) {
       t.optimizer == Optimizer::adam || t.optimizer == Optimizer::muon || is_sgd(t.optimizer),
       "optimizer", "Megatron-LM: its optimizers are adam, sgd and muon",
       "set training.optimizer: adam");
+  const bool narrow = t.moment_precision != Precision::fp32;
+  rules.require(!narrow || t.optimizer == Optimizer::adam, "optimizer",
+                "Megatron-LM: --use-precision-aware-optimizer works with Adam only",
+                "set training.moment_precision: fp32");
+  rules.require(!narrow || p.zero > 0, "zero",
+                "Megatron-LM: --use-precision-aware-optimizer needs the distributed optimizer",
+                "set zero: 1, or training.moment_precision: fp32");
   rules.require(p.zero == 0 || !is_sgd(t.optimizer), "zero",
                 "Megatron-LM: the distributed optimizer and FSDP work with Adam only",
                 "set zero: 0, or training.optimizer: adam");
@@ -298,14 +355,29 @@ void check_model(const Scenario& s, const ParallelPlan& plan, Rules& rules) {
   rules.require(!m.embedding_norm, "model",
                 "Megatron-LM has no argument for a normalisation after the embedding",
                 "set embedding_norm: false");
-  rules.require(m.plain_block(), "model",
-                "gates, sinks, delta nets, latent experts, bidirectional encoders and norms in "
+  const bool hybrid = m.kind == ModelKind::hybrid;
+  ModelSpec plain = m;
+  plain.attention_sinks = false;          // --softmax-type
+  if (hybrid) plain.moe_latent_size = 0;  // --moe-latent-size
+  rules.require(plain.plain_block(), "model",
+                "gates, delta nets, latent experts, bidirectional encoders and norms in "
                 "other places are not written as Megatron-LM's arguments here",
                 "choose a model without them");
-  rules.require(m.state_size == 0, "model",
+  rules.require(m.state_size == 0 || hybrid, "model",
                 "a Mamba model is another program of Megatron-LM (pretrain_mamba.py), which is not "
                 "written here",
-                "choose a model of kind gpt, llama or moe");
+                "choose a model of kind gpt, llama, moe or hybrid");
+  constexpr std::int64_t taps = 4;  // core/ssm/mamba_mixer.py, d_conv
+  rules.require(!hybrid || m.state_size == 0 || m.conv_kernel == taps, "model",
+                fmt::format("Megatron-LM: the convolution of a scan has {} taps", taps),
+                "set conv_kernel: 4");
+  rules.require(
+      !hybrid || m.state_size == 0 ||
+          (m.scan_heads() % plan.tp == 0 && m.ssm_groups % plan.tp == 0),
+      "tp",
+      fmt::format("Megatron-LM: {} heads and {} groups of scans are not divisible by tp {}",
+                  m.scan_heads(), m.ssm_groups, plan.tp),
+      "choose a tp that divides both");
   rules.require(
       !m.encoder_decoder(), "model",
       "an encoder-decoder model is another program of Megatron-LM (pretrain_t5.py), which "
@@ -365,7 +437,12 @@ namespace {
 // Its parallel_state.py asserts that experts' pipelines are those of all other ranks, which a
 // pipeline inside the data-parallel axis makes them only with as many ranks an expert group.
 void check_expert_order(const Scenario& scenario, const ParallelPlan& plan, Rules& rules) {
-  if (scenario.model.experts == 0 || rank_order_of(plan) != RankOrder::tensor_pipeline_data) return;
+  if (rank_order_of(plan) != RankOrder::tensor_pipeline_data) return;
+  // Of a dense model the ranks of experts are those of data and context parallelism.
+  rules.require(scenario.model.experts > 0 || plan.cp == 1 || plan.pp == 1, "rank_order",
+                "Megatron-LM: a pipeline inside the data axis does not go with context parallelism",
+                "leave rank_order out, or set cp: 1");
+  if (scenario.model.experts == 0) return;
   ParallelPlan mapped = plan;
   mapped.rank_order = "tp-cp-ep-pp-dp";
   const auto fault = group_fault(mapped, RankLayout::megatron);

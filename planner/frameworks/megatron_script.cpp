@@ -5,6 +5,8 @@
 #include <utility>
 #include <vector>
 
+#include "costmodel/config/yaml.hpp"
+#include "planner/exchange/lines.hpp"
 #include "planner/exchange/shell_script.hpp"
 #include "planner/frameworks/launcher_words.hpp"
 
@@ -46,7 +48,7 @@ struct Command {
 // Whether words size a model: a script may convert checkpoints or start a tool afterwards.
 bool is_training(const ShellWords& words) {
   return std::ranges::any_of(words, [](const ShellWord& word) {
-    return word.text.starts_with("--num-layers") ||
+    return word.text.starts_with("--num-layers") || word.text.starts_with("--hybrid-") ||
            word.text.starts_with("--tensor-model-parallel-size");
   });
 }
@@ -67,6 +69,16 @@ Command command_of(const ShellScript& script) {
   if (!any.arguments.empty()) return any;
   for (const auto& words : script.commands)
     all.arguments.insert(all.arguments.end(), words.begin(), words.end());
+  const auto flag = [](const ShellWord& word) { return is_flag(word.text); };
+  if (std::ranges::any_of(all.arguments, flag)) return all;
+  // A file that only assigns, which another script reads.
+  for (const auto& [name, words] : script.variables) {
+    for (const auto& word : words) {
+      if (word.text.find("--") == std::string::npos) continue;
+      std::istringstream text(word.text);
+      for (std::string one; text >> one;) all.arguments.push_back({one, word.mark, ""});
+    }
+  }
   return all;
 }
 
@@ -85,14 +97,36 @@ std::vector<MegatronArgument> arguments_of(const ShellWords& words) {
   return list;
 }
 
+// MODEL_ARGS of Megatron-LM's functional tests: a map of flags, where `true` is the flag alone.
+MegatronArguments arguments_in_yaml(const std::string& text, const std::string& file) {
+  MegatronArguments out;
+  const costmodel::Value root = costmodel::parse_yaml(text, file);
+  const costmodel::Value* all = root.find("MODEL_ARGS");
+  if (all == nullptr || !all->is_map()) return out;
+  for (const auto& entry : all->entries) {
+    const costmodel::Value& value = entry.value;
+    MegatronArgument argument{entry.key, {}, value.mark, ""};
+    if (value.text == "false") continue;
+    if (!value.items.empty()) {
+      for (const auto& item : value.items) argument.values.push_back(item.text);
+    } else if (value.text != "true") {
+      argument.values.push_back(value.text);
+    }
+    out.list.push_back(std::move(argument));
+  }
+  return out;
+}
+
 }  // namespace
 
 bool holds_megatron_flags(const std::string& text) {
   return text.find("--num-layers") != std::string::npos ||
+         text.find("--hybrid-layer-pattern") != std::string::npos ||
          text.find("--tensor-model-parallel-size") != std::string::npos;
 }
 
 MegatronArguments read_megatron_script(const std::string& text, const std::string& file) {
+  if (has_line(text, "MODEL_ARGS:")) return arguments_in_yaml(text, file);
   const ShellScript script = read_shell(text, file);
   const Command command = command_of(script);
   MegatronArguments out;

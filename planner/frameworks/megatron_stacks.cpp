@@ -6,12 +6,12 @@
 
 namespace planner {
 
+// A decoder with a vision tower has --decoder-seq-length as well (Megatron-LM,
+// examples/multimodal), one of mimo --encoder-seq-length.
 bool has_two_stacks(const MegatronArguments& arguments) {
-  for (const char* flag :
-       {"--decoder-seq-length", "--decoder-num-layers", "--pipeline-model-parallel-split-rank"}) {
-    if (arguments.find(flag) != nullptr) return true;
-  }
-  return false;
+  const auto has = [&](const char* flag) { return arguments.find(flag) != nullptr; };
+  return has("--decoder-num-layers") || has("--pipeline-model-parallel-split-rank") ||
+         (has("--encoder-seq-length") && has("--decoder-seq-length"));
 }
 
 void read_stacks_model(MegatronImport& in) {
@@ -32,7 +32,15 @@ void read_stacks_model(MegatronImport& in) {
 }
 
 void read_stacks_training(MegatronImport& in) {
-  if (!has_two_stacks(in.arguments())) return;
+  if (!has_two_stacks(in.arguments())) {
+    const std::int64_t own = in.whole("--decoder-seq-length", 0);
+    if (own == 0) return;
+    in.put("training.sequence", fmt::format("{}", own));
+    in.note(
+        "--decoder-seq-length is that of a language model with a tower before it, which is left "
+        "out: the language model alone is read");
+    return;
+  }
   const std::int64_t sequence = in.whole("--encoder-seq-length", in.whole("--seq-length", 0));
   if (sequence > 0) in.put("training.sequence", fmt::format("{}", sequence));
   const std::int64_t decoder = in.whole("--decoder-seq-length", sequence);

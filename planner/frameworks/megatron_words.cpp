@@ -9,7 +9,7 @@ namespace planner {
 
 namespace {
 
-constexpr std::array<MegatronWord, 45> all_words{{
+constexpr std::array<MegatronWord, 55> all_words{{
     {"--num-layers", "model.layers"},
     {"--hidden-size", "model.hidden"},
     {"--num-attention-heads", "model.heads"},
@@ -26,6 +26,16 @@ constexpr std::array<MegatronWord, 45> all_words{{
     {"--moe-router-topk-scaling-factor", "model.router_scaling", WordOf::experts},
     {"--moe-router-enable-expert-bias", "model.router_bias", WordOf::experts, true},
     {"--mtp-num-layers", "model.mtp_layers", WordOf::mtp},
+    {"--moe-latent-size", "model.moe_latent_size", WordOf::experts},
+    {"--mamba-num-heads", "model.mamba_heads", WordOf::scan},
+    {"--mamba-head-dim", "model.mamba_head_dim", WordOf::scan},
+    {"--mamba-num-groups", "model.ssm_groups", WordOf::scan},
+    {"--mamba-state-dim", "model.state_size", WordOf::scan},
+    {"--norm-epsilon", "model.norm_epsilon"},
+    {"--apply-layernorm-1p", "model.layernorm_1p", WordOf::any_job, true},
+    {"--activation-func-clamp-value", "model.activation_clamp"},
+    {"--glu-linear-offset", "model.glu_offset"},
+    {"--microbatch-group-size-per-virtual-pipeline-stage", "plan.micro_batch_group"},
     {"--rotary-base", "model.rotary_base", WordOf::rotary},
     {"--rotary-percent", "model.rotary_percent", WordOf::rotary},
     {"--global-batch-size", "training.global_batch"},
@@ -83,7 +93,7 @@ constexpr std::array<std::string_view, 6> harmless{
     "lr* min-lr weight-decay* start-weight-decay end-weight-decay no-weight-decay-cond-type "
     "wd-incr-steps wsd-* clip-grad adam-* muon-* sgd-momentum decoupled-* head-lr-mult warmup loss-"
     "scale* initial-loss-scale min-loss-scale hysteresis seed init-* no-initialization "
-    "embedding-init-method-std use-cpu-initialization data-parallel-random-init norm-epsilon "
+    "embedding-init-method-std use-cpu-initialization data-parallel-random-init "
     "apply-wd-to-qk-layernorm mup-* train-iters train-samples eval-* full-validation "
     "multiple-validation-sets validation-set-names start-eval-at-iter skip-train iterations-"
     "to-skip moe-aux-loss-coeff moe-z-loss-coeff moe-input-jitter-eps moe-router-load-"

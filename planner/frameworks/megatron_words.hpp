@@ -9,7 +9,7 @@
 namespace planner {
 
 // When a flag says anything. Logs print all of them, at their defaults.
-enum class WordOf { any_job, latent_attention, experts, rotary, mtp };
+enum class WordOf { any_job, latent_attention, experts, rotary, mtp, scan };
 
 struct MegatronWord {
   std::string_view flag;

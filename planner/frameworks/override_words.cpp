@@ -7,7 +7,7 @@ namespace planner {
 
 namespace {
 
-constexpr std::array<OverrideWord, 123> override_table{{
+constexpr std::array<OverrideWord, 146> override_table{{
     {"--tensor-model-parallel-size", "model.tensor_model_parallel_size",
      "trainer.strategy.tensor_model_parallel_size"},
     {"--pipeline-model-parallel-size", "model.pipeline_model_parallel_size",
@@ -104,6 +104,34 @@ constexpr std::array<OverrideWord, 123> override_table{{
     {"--rotary-percent", "model.rotary_percent", "model.config.rotary_percent"},
     {"--use-rope-scaling", "model.rope_scaling", "", OverrideForm::on},
     {"--rope-scaling-factor", "model.rope_scaling_factor", ""},
+    {"--rope-type", "model.rope_type", "", OverrideForm::import_value},
+    {"--rotary-scaling-factor", "model.rotary_scaling_factor", "", OverrideForm::import_value},
+    {"--rotary-scaling-factor", "model.yarn_rotary_scaling_factor", "", OverrideForm::import_value},
+    {"--mscale", "model.mscale", "", OverrideForm::import_value},
+    {"--mscale", "model.yarn_mscale", "", OverrideForm::import_value},
+    {"--mscale-all-dim", "model.mscale_all_dim", "", OverrideForm::import_value},
+    {"--mscale-all-dim", "model.yarn_mscale_all_dim", "", OverrideForm::import_value},
+    {"--yarn-original-max-position-embeddings", "model.original_max_position_embeddings", "",
+     OverrideForm::import_value},
+    {"--yarn-original-max-position-embeddings", "model.yarn_original_max_position_embeddings", "",
+     OverrideForm::import_value},
+    {"--yarn-beta-fast", "model.beta_fast", "", OverrideForm::import_value},
+    {"--yarn-beta-fast", "model.yarn_beta_fast", "", OverrideForm::import_value},
+    {"--yarn-beta-slow", "model.beta_slow", "", OverrideForm::import_value},
+    {"--yarn-beta-slow", "model.yarn_beta_slow", "", OverrideForm::import_value},
+    {"--rotary-seq-len-interpolation-factor", "model.seq_len_interpolation_factor", ""},
+    {"--window-size", "model.window_size", "model.config.window_size"},
+    {"--window-attn-skip-freq", "model.window_attn_skip_freq", ""},
+    {"--softmax-type", "model.softmax_type", ""},
+    {"--activation-func-clamp-value", "model.activation_func_clamp_value", ""},
+    {"--glu-linear-offset", "model.glu_linear_offset", ""},
+    {"--moe-router-dtype", "model.moe_router_dtype", ""},
+    {"--microbatch-group-size-per-virtual-pipeline-stage",
+     "model.microbatch_group_size_per_vp_stage",
+     "trainer.strategy.microbatch_group_size_per_vp_stage"},
+    {"--norm-epsilon", "model.layernorm_epsilon", "model.config.layernorm_epsilon"},
+    {"--apply-layernorm-1p", "model.layernorm_zero_centered_gamma",
+     "model.config.layernorm_zero_centered_gamma", OverrideForm::on},
     {"--normalization", "model.normalization", "model.config.normalization"},
     {"--disable-bias-linear", "model.add_bias_linear", "model.config.add_bias_linear",
      OverrideForm::off, true},
@@ -170,7 +198,7 @@ constexpr std::array<OverrideWord, 123> override_table{{
     {"--no-overlap-p2p-communication", "model.overlap_p2p_comm",
      "MegatronCommOverlapCallback.overlap_p2p_comm", OverrideForm::off, true},
     {"--cuda-graph-impl", "model.cuda_graph_impl", ""},
-    {"--cuda-graph-scope", "model.cuda_graph_modules", "", OverrideForm::list},
+    {"--cuda-graph-modules", "model.cuda_graph_modules", "", OverrideForm::list},
     {"--enable-cuda-graph", "model.enable_cuda_graph", "model.config.enable_cuda_graph",
      OverrideForm::import_on},
     {"--attention-backend", "model.attention_backend", "model.config.attention_backend"},
@@ -189,7 +217,7 @@ constexpr std::array<OverrideWord, 123> override_table{{
 }};
 
 // Sections, and fields of the others.
-constexpr std::array<std::string_view, 40> harmless_fields{"scheduler.",
+constexpr std::array<std::string_view, 39> harmless_fields{"scheduler.",
                                                            "logger.",
                                                            "checkpoint.",
                                                            "rng.",
@@ -227,7 +255,6 @@ constexpr std::array<std::string_view, 40> harmless_fields{"scheduler.",
                                                            "trainer.strategy.ddp.check_for_",
                                                            "dist.distributed_",
                                                            "model.init_method_std",
-                                                           "model.layernorm_epsilon",
                                                            "model.should_pad_vocab"};
 
 }  // namespace

@@ -31,7 +31,7 @@ TEST_CASE("what a recipe may say otherwise is said either way") {
   const Scenario s = megatron::tiny_llama();
   const auto out = planner::export_bridge(s, megatron::small_plan());
   CHECK(value_of(out, "model.gated_linear_unit") == "true");
-  CHECK(value_of(out, "model.activation_func") == "torch.nn.functional.silu");
+  CHECK(value_of(out, "model.activation_func") == "silu");
   CHECK(value_of(out, "model.add_bias_linear") == "false");
   CHECK(value_of(out, "ddp.use_distributed_optimizer") == "false");
   CHECK(value_of(out, "model.overlap_p2p_comm") == "false");
@@ -82,6 +82,64 @@ TEST_CASE("what Megatron Core refuses is refused with its reason") {
   plan.schedule = costmodel::ScheduleKind::gpipe;
   CHECK_THROWS_WITH(planner::export_bridge(s, plan),
                     doctest::Contains("Megatron-LM has no schedule 'gpipe'"));
+}
+
+TEST_CASE("activations by name, and no fused bias where there is none") {
+  const auto of = [](const char* model) {
+    return planner::export_bridge(megatron::scenario_of(model), megatron::small_plan());
+  };
+  const auto squared = of("{base: nemotron-4-15b, layers: 8}");
+  CHECK(value_of(squared, "model.activation_func") == "squared_relu");
+  CHECK(value_of(squared, "model.bias_activation_fusion") == "false");
+  CHECK(value_of(squared, "model.layernorm_zero_centered_gamma") == "true");
+  const auto unbiased = of("{base: mpt-30b, layers: 8}");
+  CHECK(value_of(unbiased, "model.activation_func") == "gelu");
+  CHECK(value_of(unbiased, "model.bias_activation_fusion") == "false");
+  CHECK(value_of(of("{base: gpt3-1.3b, layers: 8}"), "model.bias_activation_fusion") == "true");
+}
+
+TEST_CASE("windows, groups of micro-batches, epsilon and YaRN reach the model") {
+  const auto of = [](const char* model) {
+    return planner::export_bridge(megatron::scenario_of(model), megatron::small_plan());
+  };
+  const auto window = of("{base: mistral-7b, layers: 8}");
+  CHECK(value_of(window, "model.window_size") == "[4095,0]");
+  for (const auto& note : window.notes) CHECK_FALSE(contains(note, "window"));
+  CHECK(value_of(of("{base: qwen3-8b, layers: 8}"), "model.layernorm_epsilon") == "1e-06");
+  ParallelPlan grouped = megatron::small_plan();
+  grouped.choices.group = 4;
+  CHECK(value_of(planner::export_bridge(megatron::tiny_llama(), grouped),
+                 "model.microbatch_group_size_per_vp_stage") == "4");
+  ParallelPlan flat = megatron::small_plan();
+  flat.pp = 1;
+  flat.dp = 16 / flat.tp;
+  flat.sequence_parallel = true;
+  const auto latent =
+      planner::export_bridge(megatron::scenario_of("{base: deepseek-v2-lite, layers: 4}"), flat);
+  CHECK(value_of(latent, "model.rope_type") == "yarn");
+  CHECK(value_of(latent, "model.rotary_scaling_factor") == "40");
+  CHECK(value_of(latent, "model.mscale") == "0.707");
+  CHECK(value_of(latent, "model.mscale_all_dim") == "0.707");
+  CHECK(value_of(latent, "model.original_max_position_embeddings") == "4096");
+  CHECK(value_of(latent, "model.moe_router_dtype") == "fp32");
+  const auto plain = planner::export_bridge(
+      megatron::scenario_of("{base: deepseek-v2-lite, layers: 4, rope_scaling_type: none, "
+                            "rope_scaling_factor: 0}"),
+      flat);
+  CHECK(value_of(plain, "model.rotary_scaling_factor") == "1");  // the class has 40
+}
+
+TEST_CASE("DeepEP is refused where Megatron-Bridge refuses it") {
+  const auto exported = [](const std::string& cluster) {
+    const Scenario s = scenarios::read(
+        "model: qwen3-30b-a3b\ncluster: {base: " + cluster +
+        ", devices: 8}\ntraining: {global_batch: 64, sequence: 4096, precision: bf16, "
+        "stack: megatron-core-2026}\nplan: {ep: 8, dp: 8, zero: 1, dispatcher: deepep}\n");
+    return planner::export_bridge(s, costmodel::resolve_plan(s));
+  };
+  CHECK(value_of(exported("dgx-h100"), "model.moe_flex_dispatcher_backend") == "deepep");
+  CHECK_THROWS_WITH_AS(exported("dgx-gb200"), doctest::Contains("runs DeepEP on no GB200"),
+                       costmodel::ConfigError);
 }
 
 }  // namespace export_bridge_test

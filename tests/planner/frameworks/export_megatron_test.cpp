@@ -25,6 +25,7 @@ using megatron::exported;
 using megatron::for_each_plan;
 using megatron::has;
 using megatron::refusal;
+using megatron::refused_for;
 using megatron::scenario_of;
 using megatron::small_plan;
 using megatron::tiny_llama;
@@ -176,7 +177,7 @@ TEST_CASE("ZeRO, recomputation, overlap, precision") {
 
 TEST_CASE("Transformer Engine's loss is written for programs that start with it") {
   Scenario scenario = tiny_llama();
-  const auto with = [&](costmodel::LossKernel loss, planner::FusedLoss taken) {
+  const auto with = [&](costmodel::LossKernel loss, planner::MegatronProgram taken) {
     scenario.training.stack.kernels.loss = loss;
     return planner::export_megatron(scenario, small_plan(), taken);
   };
@@ -184,18 +185,18 @@ TEST_CASE("Transformer Engine's loss is written for programs that start with it"
     return contains(fmt::format("{}", fmt::join(out.notes, "\n")), "Transformer Engine's loss");
   };
   using costmodel::LossKernel;
-  using planner::FusedLoss;
-  const auto te = with(LossKernel::te, FusedLoss::any);
+  using planner::MegatronProgram;
+  const auto te = with(LossKernel::te, MegatronProgram::configurations);
   CHECK(has(te.arguments, "--cross-entropy-fusion-impl te"));
   CHECK_FALSE(refused(te));
-  const auto instead = with(LossKernel::te, FusedLoss::native);
+  const auto instead = with(LossKernel::te, MegatronProgram::pretrain_gpt);
   CHECK(has(instead.arguments, "--cross-entropy-fusion-impl native"));
   CHECK(refused(instead));
-  const auto native = with(LossKernel::native, FusedLoss::any);
+  const auto native = with(LossKernel::native, MegatronProgram::configurations);
   CHECK(has(native.arguments, "--cross-entropy-fusion-impl native"));
   CHECK_FALSE(refused(native));
-  CHECK_FALSE(
-      has(with(LossKernel::unfused, FusedLoss::any).arguments, "--cross-entropy-loss-fusion"));
+  CHECK_FALSE(has(with(LossKernel::unfused, MegatronProgram::configurations).arguments,
+                  "--cross-entropy-loss-fusion"));
 }
 
 TEST_CASE("pipelines: virtual stages, layouts and rank orders") {
@@ -293,7 +294,7 @@ TEST_CASE("experts in Megatron's words") {
 TEST_CASE("recipes of mixtures of experts in Megatron's words") {
   Scenario s = scenario_of("{base: deepseek-v2-lite, mtp_layers: 1}");
   s.model.expert_groups = 8, s.model.expert_groups_per_token = 3;
-  ParallelPlan plan{.tp = 1, .pp = 2, .dp = 8, .ep = 8};
+  ParallelPlan plan{.tp = 1, .pp = 1, .dp = 16, .ep = 8, .zero = 1};
   plan.recompute = {Recomputation::selective, 0,
                     costmodel::bit_of(costmodel::RecomputeModule::mla_up_proj) |
                         costmodel::bit_of(costmodel::RecomputeModule::moe_act)};
@@ -308,7 +309,10 @@ TEST_CASE("recipes of mixtures of experts in Megatron's words") {
        {"--moe-token-dispatcher-type alltoall", "--recompute-modules mla_up_proj moe_act",
         "--mtp-num-layers 1", "--moe-router-num-groups 8", "--moe-router-group-topk 3"})
     CHECK_MESSAGE(has(plain, argument), argument);
-  plan.experts = {costmodel::Dispatcher::hybridep, 32, true, true, true};
+  plan.experts = {costmodel::Dispatcher::alltoall, 0, false, false, true};
+  CHECK(has(words(), "--moe-shared-expert-overlap"));
+  plan.experts = {costmodel::Dispatcher::hybridep, 32, true, true, false};
+  s.training.fused_grouped_mlp = true;
   s.training.capacity_factor = 1.25;
   s.training.expert_buffer_factor = 1.5;
   s.training.paged_stash = true;
@@ -318,15 +322,66 @@ TEST_CASE("recipes of mixtures of experts in Megatron's words") {
   const auto all = words();
   for (const auto* argument :
        {"--moe-token-dispatcher-type flex", "--moe-flex-dispatcher-backend hybridep",
-        "--moe-hybridep-num-sms 32", "--overlap-moe-expert-parallel-comm", "--delay-wgrad-compute",
-        "--moe-shared-expert-overlap", "--moe-expert-capacity-factor 1.25",
-        "--moe-pad-expert-input-to-capacity", "--moe-expert-rank-capacity-factor 1.5",
-        "--moe-paged-stash", "--use-precision-aware-optimizer", "--exp-avg-dtype bf16",
-        "--exp-avg-sq-dtype bf16", "--fp8-param-gather", "--reuse-grad-buf-for-mxfp8-param-ag",
-        "--cuda-graph-scope attn moe_router moe_preprocess"})
+        "--moe-flex-dispatcher-num-sms 32", "--overlap-moe-expert-parallel-comm",
+        "--delay-wgrad-compute", "--use-transformer-engine-op-fuser",
+        "--moe-expert-capacity-factor 1.25", "--moe-pad-expert-input-to-capacity",
+        "--moe-expert-rank-capacity-factor 1.5", "--moe-paged-stash",
+        "--use-precision-aware-optimizer", "--exp-avg-dtype bf16", "--exp-avg-sq-dtype bf16",
+        "--fp8-param-gather", "--reuse-grad-buf-for-mxfp8-param-ag",
+        "--cuda-graph-modules attn moe_router moe_preprocess"})
     CHECK_MESSAGE(has(all, argument), argument);
   plan.experts.dispatcher = costmodel::Dispatcher::deepep;
-  CHECK(has(words(), "--moe-deepep-num-sms 32"));
+  s.training.expert_buffer_factor = 0;
+  s.training.paged_stash = false;
+  const auto deepep = words();
+  CHECK(has(deepep, "--moe-flex-dispatcher-num-sms 32"));
+  CHECK_FALSE(has(deepep, "--moe-pad-expert-input-to-capacity"));  // it has none
+}
+
+TEST_CASE("exchanges of experts that Megatron-LM's validators refuse") {
+  const Scenario s = scenario_of("{base: deepseek-v2-lite, layers: 8, first_dense_layers: 0}");
+  const auto refused = [&](const std::function<void(ParallelPlan&)>& change) {
+    ParallelPlan plan{.tp = 1, .pp = 1, .dp = 16, .ep = 8, .zero = 1};
+    plan.experts.overlap = true;
+    change(plan);
+    return refusal(s, plan);
+  };
+  CHECK(refused([](ParallelPlan&) {}) == "accepted");
+  CHECK(contains(refused([](ParallelPlan& p) { p.ep = 1; }), "needs expert parallelism"));
+  CHECK(contains(refused([](ParallelPlan& p) { p.pp = 2, p.dp = 8; }), "needs virtual stages"));
+  CHECK(contains(refused([](ParallelPlan& p) {
+                   p.recompute = {Recomputation::full, 0};
+                 }),
+                 "does not go with full"));
+  CHECK(contains(refused([](ParallelPlan& p) {
+                   p.recompute = {Recomputation::selective, 0,
+                                  costmodel::bit_of(costmodel::RecomputeModule::moe)};
+                 }),
+                 "does not go with recomputed experts"));
+  CHECK(contains(refused([](ParallelPlan& p) { p.experts.shared_overlap = true; }),
+                 "does not go with --moe-shared"));
+  CHECK(contains(refused([](ParallelPlan& p) {
+                   p.experts = {costmodel::Dispatcher::deepep, 0, false, false, false};
+                   p.ep = 1;
+                 }),
+                 "DeepEP needs experts on several ranks"));
+  CHECK(contains(refused([](ParallelPlan& p) {
+                   p.experts = {costmodel::Dispatcher::allgather, 0, false, false, true};
+                 }),
+                 "--moe-shared-expert-overlap works with"));
+}
+
+TEST_CASE("16-bit moments want Adam and a sharded optimizer") {
+  const auto with = [](int zero, costmodel::Optimizer optimizer) {
+    return refused_for([=](Scenario& s, ParallelPlan& plan) {
+      s.training.moment_precision = costmodel::Precision::bf16;
+      s.training.optimizer = optimizer;
+      plan.zero = zero;
+    });
+  };
+  CHECK(with(1, costmodel::Optimizer::adam) == "accepted");
+  CHECK(contains(with(0, costmodel::Optimizer::adam), "needs the distributed optimizer"));
+  CHECK(contains(with(1, costmodel::Optimizer::muon), "works with Adam only"));
 }
 
 TEST_CASE("latent attention in Megatron's words") {
@@ -382,6 +437,61 @@ TEST_CASE("narrow precisions name the scaling that is priced") {
   CHECK(has(in(costmodel::Precision::mxfp8), "--fp8-recipe mxfp8"));
   CHECK(has(in(costmodel::Precision::nvfp4), "--fp4-recipe nvfp4"));
   CHECK_FALSE(has(in(costmodel::Precision::bf16), "--fp8-recipe tensorwise"));
+}
+
+TEST_CASE("a hybrid model is a pattern with a bar between stages") {
+  const Scenario hybrid = scenario_of("{base: nemotron-h-8b, layer_pattern: M-M*M-M-}");
+  const auto out = planner::export_megatron(hybrid, small_plan());
+  CHECK(has(out.arguments, "--hybrid-layer-pattern M-M*|M-M-"));
+  CHECK(has(out.arguments, "--mamba-num-heads 128"));
+  CHECK(has(out.arguments, "--mamba-num-groups 8"));
+  CHECK(has(out.arguments, "--mamba-state-dim 128"));
+  for (const auto& argument : out.arguments) CHECK_FALSE(argument.starts_with("--num-layers"));
+  const Scenario taps = scenario_of("{base: nemotron-h-8b, layer_pattern: M-M*, conv_kernel: 3}");
+  CHECK(contains(refusal(taps, small_plan()), "the convolution of a scan has 4 taps"));
+  const Scenario groups = scenario_of("{base: nemotron-h-8b, layer_pattern: M-M*, ssm_groups: 1}");
+  CHECK(contains(refusal(groups, small_plan()), "are not divisible by tp 2"));
+}
+
+TEST_CASE("numbers of the model: written, or noted; refused for a model that is fine-tuned") {
+  const auto of = [](const std::string& model) {
+    return planner::export_megatron(scenario_of(model), small_plan());
+  };
+  CHECK(has(of("{base: qwen3-8b, layers: 8}").arguments, "--norm-epsilon 1e-06"));
+  CHECK(has(of("{base: nemotron-4-15b, layers: 8}").arguments, "--apply-layernorm-1p"));
+  const auto small = of("{base: llama-3.2-1b, layers: 8}");
+  CHECK(has(small.arguments, "--rope-scaling-factor 32"));
+  REQUIRE_FALSE(small.notes.empty());
+  CHECK(contains(small.notes.back(), "scales rotary positions by 8"));
+  CHECK(has(of("{base: llama-tiny, layers: 8, rope_scaling_type: linear, rope_scaling_factor: 4}")
+                .arguments,
+            "--rotary-seq-len-interpolation-factor 4"));
+  const std::string capped = "{base: llama-tiny, layers: 8, logits_softcap: 30}";
+  REQUIRE_FALSE(of(capped).notes.empty());
+  CHECK(of(capped).notes.back() ==
+        "model.logits_softcap 30: Megatron-LM has no argument for it, and trains another model");
+  Scenario tuned = scenario_of(capped);
+  tuned.training.fine_tuning.method = costmodel::FineTuningMethod::full;
+  CHECK(contains(refusal(tuned, small_plan()), "Megatron-LM has no argument for it"));
+}
+
+TEST_CASE("experts: multiprocessors by the new word, buffers with the fused products they need") {
+  Scenario s = scenario_of("{base: qwen3-30b-a3b, layers: 8}");
+  ParallelPlan plan = small_plan();
+  plan.sequence_parallel = true;
+  plan.ep = 4;
+  plan.experts.dispatcher = costmodel::Dispatcher::hybridep;
+  plan.experts.multiprocessors = 32;
+  const auto out = planner::export_megatron(s, plan);
+  CHECK(has(out.arguments, "--moe-flex-dispatcher-num-sms 32"));
+  CHECK(has(out.arguments, "--moe-router-dtype fp32"));
+  s.training.expert_buffer_factor = 1.5;
+  CHECK(contains(refusal(s, plan), "needs --use-transformer-engine-op-fuser"));
+  s.training.fused_grouped_mlp = true;
+  CHECK(has(planner::export_megatron(s, plan).arguments, "--use-transformer-engine-op-fuser"));
+  plan.experts.dispatcher = costmodel::Dispatcher::alltoall;
+  plan.experts.multiprocessors = 0;
+  CHECK(contains(refusal(s, plan), "needs the dispatcher hybridep"));
 }
 
 }  // namespace export_megatron_test

@@ -47,10 +47,10 @@ TEST_CASE("transfers overlap where stages are interleaved only") {
 TEST_CASE("an argument without a field is named") {
   const Scenario s = megatron::tiny_llama();
   planner::MegatronExport exported = planner::export_megatron(s, megatron::small_plan());
-  exported.arguments.emplace_back("--window-size 128");
+  exported.arguments.emplace_back("--moe-upcycling-granularity 2");
   const auto out = planner::export_overrides(exported, s, megatron::small_plan(),
                                              planner::OverrideTarget::bridge);
-  CHECK(out.without == std::vector<std::string>{"--window-size 128"});
+  CHECK(out.without == std::vector<std::string>{"--moe-upcycling-granularity 2"});
 }
 
 }  // namespace export_overrides_test

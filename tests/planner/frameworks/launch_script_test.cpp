@@ -149,7 +149,7 @@ TEST_CASE("the script hands bash the very words") {
   CHECK(has(words, "Et*5|t*3,L"));
   CHECK(has(words, "first"));
   CHECK(has(words, "NullTokenizer"));
-  CHECK(has(words, "511"));  // and the end-of-document token: 512
+  CHECK(has(words, "512"));  // and the end-of-document token: 512
   scenario.cluster.devices_per_node = 16;
   const auto single = words_of(planner::launch_script(out, scenario, plan));
   CHECK(Strings(single.begin(), single.begin() + 5) ==

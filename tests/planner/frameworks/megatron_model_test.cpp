@@ -22,9 +22,33 @@ const std::string experts = "--num-experts 8 --ffn-hidden-size 512 ";
 
 }  // namespace
 
-TEST_CASE("a hybrid model is refused, not taken for a dense one") {
-  CHECK_THROWS_WITH(model_key("--hybrid-override-pattern M-M*", "kind"),
-                    doctest::Contains("hybrid model"));
+TEST_CASE("a hybrid has its letters, without the bars of stages and without --num-layers") {
+  const std::string hybrid = "--hybrid-layer-pattern 'M-|M*' ";
+  CHECK(model_key(hybrid, "kind") == "hybrid");
+  CHECK(model_key(hybrid, "layer_pattern") == "M-M*");
+  CHECK(model_key(hybrid, "layers").empty());
+  CHECK(model_key(hybrid, "ssm_groups") == "8");
+  CHECK(model_key(hybrid + "--mamba-num-heads 112", "mamba_heads") == "112");
+  CHECK(model_key("--hybrid-override-pattern M-M*/MM", "layer_pattern") == "M-M*");
+  CHECK_THROWS_WITH(model_key("--hybrid-layer-pattern M+", "kind"),
+                    doctest::Contains("other letters"));
+}
+
+TEST_CASE("experts in odd layers, sinks, and numbers of the model") {
+  CHECK(model_key(experts + "--moe-layer-freq '([0,1]*2)'", "moe_every") == "2");
+  CHECK(model_key(experts + "--moe-layer-freq '([0,1]*2)'", "moe_offset") == "1");
+  CHECK(model_key(experts + "--moe-layer-freq '([0]*3+[1]*1)'", "moe_offset") == "3");
+  CHECK(model_key("--softmax-type learnable", "attention_sinks") == "true");
+  CHECK(model_key("--norm-epsilon 1e-6", "norm_epsilon") == "1e-6");
+  CHECK(model_key("--apply-layernorm-1p", "layernorm_1p") == "true");
+  const std::string yarn =
+      "--multi-latent-attention --position-embedding-type rope --rotary-scaling-factor 40 "
+      "--mscale 0.707 ";
+  CHECK(model_key(yarn, "rope_scaling_type") == "yarn");
+  CHECK(model_key(yarn, "rope_mscale") == "0.707");
+  CHECK(model_key(yarn + "--rope-type rope", "rope_scaling_type").empty());
+  CHECK(model_key("--position-embedding-type rope --rotary-seq-len-interpolation-factor 4",
+                  "rope_scaling_type") == "linear");
 }
 
 TEST_CASE("a size that is written and 0 is refused where it stands") {
@@ -41,7 +65,7 @@ TEST_CASE("sizes, and what Megatron-LM takes where none are given") {
   CHECK(model_key("--num-query-groups 4", "kv_heads") == "16");
   CHECK(model_key("--kv-channels 128", "head_dim") == "128");
   CHECK(model_key("--squared-relu", "activation") == "squared-relu");
-  CHECK(model_key("--vocab-size 511 --tokenizer-type NullTokenizer", "vocab") == "512");
+  CHECK(model_key("--vocab-size 511 --tokenizer-type NullTokenizer", "vocab") == "511");
   CHECK(model_key("", "vocab") == "REPLACE");
   CHECK(model_key("--position-embedding-type rope --rotary-base 500000", "rotary_base") ==
         "500000");

@@ -3,6 +3,9 @@
 
 #include <doctest/doctest.h>
 
+#include <string>
+
+#include "costmodel/config/yaml.hpp"
 #include "planner/frameworks/megatron_script.hpp"
 
 namespace megatron_plan_test {
@@ -94,6 +97,31 @@ TEST_CASE("ZeRO, recomputation and experts") {
   CHECK(plan_key("--num-experts 8 --tensor-model-parallel-size 2", "etp") == "2");
   CHECK(plan_key("--num-experts 8 --moe-enable-deepep", "dispatcher") == "deepep");
   CHECK(plan_key("--num-experts 8", "dispatcher") == "allgather");
+}
+
+TEST_CASE("groups of micro-batches, and the stages that a pattern's bars cut") {
+  const auto plan_of = [](const std::string& arguments) {
+    const auto run = planner::read_megatron_script(
+        "--hidden-size 1024 --num-attention-heads 16 --micro-batch-size 1 " + arguments, "x.sh");
+    planner::MegatronImport in(run);
+    planner::read_megatron_plan(in);
+    const costmodel::Value* plan = in.job.scenario.find("plan");
+    return costmodel::to_yaml(*plan);
+  };
+  const std::string interleaved =
+      "--num-layers 8 --pipeline-model-parallel-size 2 --num-virtual-stages-per-pipeline-rank 2 "
+      "--microbatch-group-size-per-virtual-pipeline-stage ";
+  CHECK(plan_of(interleaved + "4").find("micro_batch_group: 4") != std::string::npos);
+  CHECK(plan_of(interleaved + "2").find("micro_batch_group") == std::string::npos);
+  const std::string uneven = plan_of(
+      "--hybrid-layer-pattern 'M-|M-M' "
+      "--pipeline-model-parallel-size 2");
+  CHECK(uneven.find("stage_layers: [2, 3]") != std::string::npos);
+  const std::string even = plan_of(
+      "--hybrid-layer-pattern 'M-|M-|M-|M-' "
+      "--pipeline-model-parallel-size 2");
+  CHECK(even.find("vpp: 2") != std::string::npos);
+  CHECK(even.find("stage_layers") == std::string::npos);
 }
 
 }  // namespace megatron_plan_test

@@ -91,4 +91,16 @@ TEST_CASE("other models are as before: a log's encoder sizes are its layers") {
   CHECK(planner::import_megatron(gpt).scenario.find("plan")->find("split_rank") == nullptr);
 }
 
+TEST_CASE("a decoder with a vision tower is a decoder") {
+  const auto run = planner::read_megatron_script(
+      "--num-layers 4 --hidden-size 1024 --num-attention-heads 16 --seq-length 256 "
+      "--decoder-seq-length 512 --micro-batch-size 1",
+      "x.sh");
+  CHECK_FALSE(planner::has_two_stacks(run));
+  const auto job = planner::import_megatron(run);
+  CHECK(job.scenario.find("model")->find("kind")->text == "gpt");
+  CHECK(job.scenario.find("training")->find("sequence")->text == "512");
+  REQUIRE_FALSE(job.notes.empty());
+}
+
 }  // namespace megatron_stacks_test
