@@ -37,6 +37,16 @@ void check_shape(const Scenario& s, const ParallelPlan& p, Refusals& r) {
            "MiCS shards parameters within groups: ZeRO 3", "set zero: 3, or leave it out");
   r.refuse(p.shards_states_further(), "outer_dp_sharding", std::string(no_further_shards),
            std::string(without_further_shards));
+  const bool half = precision == Precision::bf16 || precision == Precision::fp16;
+  r.refuse(p.zero == 0 && half && s.training.gradient_precision == Precision::fp32,
+           "gradient_precision",
+           "without ZeRO gradients are summed in the run's own format (engine.py, since 0.18.9)",
+           fmt::format("set training.gradient_precision: {}, or zero: 1", to_string(precision)));
+  r.refuse(p.offload.optimizer > 0 && p.offload.optimizer < 1 && p.zero < 3, "offload",
+           "a part of the optimizer's states goes to the host with ZeRO 3 alone",
+           "set offload: optimizer, or zero: 3");
+  r.refuse(p.ep > 1 && p.zero == 3, "ep", "its MoE layer is not supported with ZeRO 3",
+           "set zero: 2 at most, or ep: 1");
   r.refuse(p.etp > 1, "etp", "experts are not split over tensor ranks", "set etp: 1");
 }
 
@@ -75,9 +85,16 @@ void check_exchange(const Scenario& s, const ParallelPlan& p, Refusals& r) {
 
 void check_optimizer(const Scenario& s, Refusals& r) {
   const Optimizer optimizer = s.training.optimizer;
-  r.refuse(optimizer != Optimizer::adam && !is_sgd(optimizer), "optimizer",
+  const bool built = optimizer == Optimizer::adam || optimizer == Optimizer::muon ||
+                     is_sgd(optimizer);  // deepspeed/runtime/config.py, DEEPSPEED_OPTIMIZERS
+  r.refuse(!built, "optimizer",
            fmt::format("{} is built by your program, not by ds_config.json", to_string(optimizer)),
            "set training.optimizer: adam, and pass your optimizer to deepspeed.initialize");
+  // bf16_optimizer_states is valid with bf16_master_weights_and_grads alone
+  // (deepspeed/runtime/precision_config.py), which no plan has.
+  r.refuse(s.training.moment_precision != Precision::fp32, "moment_precision",
+           "the optimizer's moments are fp32 where master weights are",
+           "set training.moment_precision: fp32");
 }
 
 void check_recompute(const ParallelPlan& p, Refusals& r) {
@@ -93,6 +110,9 @@ Json optimizer_json(const Scenario& s) {
     const double momentum = s.training.optimizer == Optimizer::sgd ? 0.9 : 0;
     return {{"type", "SGD"}, {"params", {{"lr", 1e-4}, {"momentum", momentum}}}};
   }
+  if (s.training.optimizer == Optimizer::muon)
+    return {{"type", "Muon"},
+            {"params", {{"lr", 1e-4}, {"momentum", 0.95}, {"weight_decay", 0.1}}}};
   return {
       {"type", "AdamW"},
       {"params",
@@ -102,11 +122,16 @@ Json optimizer_json(const Scenario& s) {
 // "stages" is what a training script builds, not what the engine decides by; it says so to readers.
 Json config_json(const Scenario& s, const ParallelPlan& p) {
   const auto& t = s.training;
-  Json config{{"train_batch_size", t.global_batch},
-              {"train_micro_batch_size_per_gpu", p.micro_batch},
-              {"gradient_accumulation_steps", p.micro_batches(t.global_batch)},
-              {"optimizer", optimizer_json(s)},
-              {"gradient_clipping", 1.0}};
+  Json config;
+  // With AutoTP DeepSpeed holds the batch against all ranks as if they were data-parallel
+  // (deepspeed/runtime/config.py, _batch_assertion); left out it is the product of the others.
+  if (p.tp == 1 || megatron_splits(s)) config["train_batch_size"] = t.global_batch;
+  config["train_micro_batch_size_per_gpu"] = p.micro_batch;
+  config["gradient_accumulation_steps"] = p.micro_batches(t.global_batch);
+  config["optimizer"] = optimizer_json(s);
+  config["gradient_clipping"] = 1.0;
+  // ZeRO knows Adam's, Lion's and Muon's states (deepspeed/runtime/zero/utils.py).
+  if (is_sgd(t.optimizer) && p.zero > 0) config["zero_allow_untested_optimizer"] = true;
   if (t.precision == Precision::bf16) config["bf16"] = {{"enabled", true}};
   if (t.precision == Precision::fp16) config["fp16"] = {{"enabled", true}, {"loss_scale", 0}};
   // 16-bit gradients are in the format of the run: stacks say fp16 for either.
@@ -158,6 +183,11 @@ std::vector<std::string> notes_of(const Scenario& s, const ParallelPlan& p) {
           fmt::format("experts are in the model: deepspeed.moe.layer.MoE(ep_size={})", p.ep));
   note_if(p.recompute.granularity == Recomputation::full,
           "the model calls deepspeed.checkpointing.checkpoint for each layer");
+  note_if(s.training.optimizer == Optimizer::muon,
+          "Muon is among DeepSpeed's own optimizers since 0.17.6");
+  note_if(p.devices() > s.cluster.devices_per_node,
+          "HOSTFILE names the nodes, a line each, as the launcher needs it: \"NAME slots=8\"; "
+          "within a job of Slurm the script writes it");
   note_if(s.training.packing.any(), std::string(samples_note));
   note_if(s.training.overlap.compile, "engine.compile() is called by the training script");
   note_if(p.zero >= 1 && !s.training.stack.memory.master_weights &&
@@ -178,8 +208,17 @@ std::string script(const Scenario& s, const ParallelPlan& p, const std::string& 
   comment(to_string(p));
   for (const auto& note : notes) comment("Note: " + note);
   text += "set -euo pipefail\n\ncat > ds_config.json <<'JSON'\n" + config + "JSON\n\n";
-  text +=
-      fmt::format("deepspeed --num_nodes {} --num_gpus {} \\\n", p.devices() / per_node, per_node);
+  const std::int64_t nodes = p.devices() / per_node;
+  if (nodes > 1) {
+    text += fmt::format(
+        "HOSTFILE=${{HOSTFILE:-hostfile}}\n"
+        "if [[ -n \"${{SLURM_JOB_NODELIST:-}}\" ]]; then\n"
+        "  scontrol show hostnames \"$SLURM_JOB_NODELIST\" | sed 's/$/ slots={}/' >\"$HOSTFILE\"\n"
+        "fi\n\n",
+        per_node);
+  }
+  text += fmt::format("deepspeed {}--num_nodes {} --num_gpus {} \\\n",
+                      nodes > 1 ? "--hostfile \"$HOSTFILE\" " : "", nodes, per_node);
   return text +
          "  \"${TRAIN:?must name the training script}\" --deepspeed --deepspeed_config "
          "ds_config.json \"$@\"\n";

@@ -10,6 +10,7 @@
 
 #include "costmodel/base/error.hpp"
 #include "costmodel/base/escape.hpp"
+#include "costmodel/base/unit_text.hpp"
 #include "planner/exchange/lines.hpp"
 
 namespace planner {
@@ -21,7 +22,8 @@ namespace {
 
 // What changes neither time nor memory of an iteration, or is read below: top-level keys, and keys
 // of a map after a dot.
-constexpr std::array<std::string_view, 29> read_or_harmless{
+constexpr std::array<std::string_view, 30> read_or_harmless{
+    "zero_allow_untested_optimizer",
     "train_batch_size",
     "train_micro_batch_size_per_gpu",
     "gradient_accumulation_steps",
@@ -99,7 +101,13 @@ class DeepSpeedImport {
       }
       return put(part, key, std::to_string(number));
     }
-    miss(part, key, fmt::format("{} is {}", name, value == nullptr ? "not said" : "no number"));
+    const bool open = value != nullptr && value->is_string() && value->get<std::string>() == "auto";
+    miss(part, key,
+         fmt::format("{} is {}", name,
+                     value == nullptr ? "not said"
+                     : open           ? "auto: the Trainer's or accelerate's own "
+                                        "arguments decide it"
+                                      : "no number"));
   }
   const Json* top(const char* key) const {
     const auto found = config_.find(key);
@@ -199,8 +207,24 @@ void read_precision(DeepSpeedImport& in) {
   in.put("training", "precision", "fp32");
 }
 
+// A size of the file, else of the script around it.
+std::int64_t size_of(const Json* value, std::int64_t otherwise) {
+  const bool whole = value != nullptr && value->is_number_integer();
+  const auto number = whole ? value->get<std::int64_t>() : 0;
+  return number > 0 && number < 1'000'000'000 ? number : otherwise;
+}
+
 void read_training(DeepSpeedImport& in, const Around& script) {
-  in.put_number(in.top("train_batch_size"), "training", "global_batch", "train_batch_size");
+  // The product of the others, as DeepSpeed takes it where it is not written.
+  const Value* replicas = in.job.scenario.find("plan")->find("dp");
+  const std::int64_t share = size_of(in.top("train_micro_batch_size_per_gpu"), 0) *
+                             size_of(in.top("gradient_accumulation_steps"), 0);
+  const double dp = replicas == nullptr ? 0 : parse_count(replicas->text).value_or(0);
+  if (in.top("train_batch_size") == nullptr && share > 0 && dp > 0) {
+    in.put("training", "global_batch", fmt::format("{:.0f}", static_cast<double>(share) * dp));
+  } else {
+    in.put_number(in.top("train_batch_size"), "training", "global_batch", "train_batch_size");
+  }
   in.miss("training", "sequence", "tokens of a sequence, which ds_config.json does not say");
   read_precision(in);
   if (const Json* type = in.find("data_types", "grad_accum_dtype");
@@ -234,13 +258,6 @@ void read_recomputation(DeepSpeedImport& in) {
   in.job.notes.emplace_back(
       "activation_checkpointing is taken as full recomputation: the file says how it is done, and "
       "the model's code where");
-}
-
-// A size of the file, else of the script around it.
-std::int64_t size_of(const Json* value, std::int64_t otherwise) {
-  const bool whole = value != nullptr && value->is_number_integer();
-  const auto number = whole ? value->get<std::int64_t>() : 0;
-  return number > 0 && number < 1'000'000'000 ? number : otherwise;
 }
 
 // ZeRO's stage, 0 where none is said.

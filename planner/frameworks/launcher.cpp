@@ -87,14 +87,19 @@ std::string replaced(std::string text, std::string_view from, std::string_view t
   return text;
 }
 
-std::string for_slurm(const std::string& script, std::int64_t nodes, std::int64_t each) {
+std::string with_slurm_head(const std::string& script, std::int64_t nodes, std::int64_t each) {
   const std::size_t line = script.find('\n') + 1;
-  std::string text = script.substr(0, line);
-  text += fmt::format(
-      "#SBATCH --nodes={}\n#SBATCH --ntasks-per-node=1\n#SBATCH --gpus-per-node={}\n"
-      "#SBATCH --exclusive\n",
-      nodes, each);
-  text += replaced(script.substr(line), rendezvous_comment, "# which Slurm starts: sbatch FILE.\n");
+  return script.substr(0, line) +
+         fmt::format(
+             "#SBATCH --nodes={}\n#SBATCH --ntasks-per-node=1\n#SBATCH --gpus-per-node={}\n"
+             "#SBATCH --exclusive\n",
+             nodes, each) +
+         script.substr(line);
+}
+
+std::string for_slurm(const std::string& script, std::int64_t nodes, std::int64_t each) {
+  const std::string text = replaced(with_slurm_head(script, nodes, each), rendezvous_comment,
+                                    "# which Slurm starts: sbatch FILE.\n");
   return replaced(text, settings, std::string(settings) + std::string(start_on_each_node));
 }
 
@@ -122,6 +127,11 @@ std::string with_launcher(const std::string& script, Launcher launcher, const Sc
                           const ParallelPlan& plan) {
   if (launcher == Launcher::torchrun) return script;
   const bool started = script.find("\n#SBATCH ") != std::string::npos;
+  const std::int64_t each = std::min(scenario.cluster.devices_per_node, plan.devices());
+  const std::int64_t nodes = plan.devices() / each;
+  // DeepSpeed's launcher starts the processes of all nodes from the first.
+  if (!started && launcher == Launcher::slurm && script.find("\ndeepspeed ") != std::string::npos)
+    return with_slurm_head(script, nodes, each);
   if (started || script.find("\ntorchrun ") == std::string::npos) {
     throw ConfigError({},
                       fmt::format("the script does not start its processes with torchrun alone: "
@@ -129,8 +139,6 @@ std::string with_launcher(const std::string& script, Launcher launcher, const Sc
                                   launcher_names[static_cast<std::size_t>(launcher)]),
                       "export it without --launcher");
   }
-  const std::int64_t each = std::min(scenario.cluster.devices_per_node, plan.devices());
-  const std::int64_t nodes = plan.devices() / each;
   return launcher == Launcher::slurm ? for_slurm(script, nodes, each)
                                      : for_kubernetes(script, nodes, each);
 }

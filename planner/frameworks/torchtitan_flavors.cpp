@@ -9,11 +9,12 @@ using namespace costmodel;
 
 namespace {
 
-constexpr std::array<TorchtitanFlavor, 10> flavors{
+constexpr std::array<TorchtitanFlavor, 11> flavors{
     {{"llama3", "8B", "llama-3.1-8b", 32, 4096, 32, 8, 14336, 128256},
      {"llama3", "70B", "llama-3.1-70b", 80, 8192, 64, 8, 28672, 128256},
      {"llama3", "405B", "llama-3.1-405b", 126, 16384, 128, 8, 53248, 128256},
      {"qwen3", "8B", "qwen3-8b", 36, 4096, 32, 8, 12288, 151936},
+     {"qwen3", "14B", "qwen3-14b", 40, 5120, 40, 8, 17408, 151936},
      {"qwen3", "32B", "qwen3-32b", 64, 5120, 64, 8, 25600, 151936},
      {"qwen3", "30B-A3B", "qwen3-30b-a3b", 48, 2048, 32, 4, 6144, 151936, 128, 8, 768},
      {"qwen3", "235B-A22B", "qwen3-235b-a22b", 94, 4096, 64, 4, 12288, 151936, 128, 8, 1536},

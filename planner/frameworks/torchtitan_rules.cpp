@@ -112,6 +112,11 @@ void check_context(const Scenario& s, const ParallelPlan& p, TorchtitanVersion v
            fmt::format("the sequence must be divisible by {}, tp x 2 cp", divisor),
            "choose a sequence that is");
   if (p.cp == 1) return;
+  // Its three large flavors attend by flex_attention (models/deepseek_v3/__init__.py), which
+  // context parallelism does not know (model/args.py: NotImplementedError).
+  r.refuse(s.model.latent_attention(), "cp",
+           "context parallelism needs sdpa, and the flavors of deepseek_v3 have flex attention",
+           "set cp: 1");
   r.refuse(version == TorchtitanVersion::python, "cp",
            "context parallelism is a transform of the model's attention there",
            "set cp: 1, or export to torchtitan (0.2.2)");
@@ -145,6 +150,10 @@ void check_experts(const Scenario& s, const ParallelPlan& p, Refusals& r) {
   r.refuse(e.dispatcher != Dispatcher::alltoall && !deepep, "dispatcher",
            "expert_parallel_comm_backend is standard or deepep",
            "set dispatcher: alltoall, or deepep");
+  r.refuse(deepep && p.etp > 1, "etp", "DeepEP does not go with tensor ranks inside experts",
+           "set etp: 1, or dispatcher: alltoall");
+  r.refuse(deepep && !s.model.latent_attention(), "dispatcher",
+           "only deepseek_v3 reads expert_parallel_comm_backend", "set dispatcher: alltoall");
   r.refuse(deepep && ep == 1, "dispatcher", "DeepEP needs expert parallelism",
            "set dispatcher: alltoall");
   r.refuse(e.overlap || e.delayed_weight_gradient, "expert_overlap",
@@ -154,8 +163,11 @@ void check_experts(const Scenario& s, const ParallelPlan& p, Refusals& r) {
            "shared experts do not compute beside the exchange", "set shared_expert_overlap: false");
 }
 
-void check_pipeline(const Scenario& s, const ParallelPlan& p, Refusals& r) {
+void check_pipeline(const Scenario& s, const ParallelPlan& p, TorchtitanVersion version,
+                    Refusals& r) {
   if (p.pp == 1) return;
+  r.refuse(s.model.qk_norm && version == TorchtitanVersion::toml, "pp",
+           "its qwen3 has no pipeline (models/qwen3/__init__.py, pipelining_fn)", "set pp: 1");
   const std::int64_t m = p.micro_batches(s.training.global_batch), ranks = p.pp;
   r.refuse(torchtitan_schedule(p).empty(), "schedule",
            fmt::format("it has GPipe, 1F1B, Interleaved1F1B and ZBVZeroBubble, and no {}",
@@ -210,7 +222,7 @@ std::vector<Violation> torchtitan_violations(const Scenario& scenario, const Par
   check_tensor(scenario, plan, version, refusals);
   check_context(scenario, plan, version, refusals);
   check_experts(scenario, plan, refusals);
-  check_pipeline(scenario, plan, refusals);
+  check_pipeline(scenario, plan, version, refusals);
   check_recompute(scenario, plan, version, refusals);
   return refusals.found;
 }

@@ -61,7 +61,8 @@ TEST_CASE("every key is one that DeepSpeed documents, and the batch multiplies")
     const json config = json::parse(exported(s).json);
     deepspeed_keys::check(config);
     const auto p = costmodel::resolve_plan(s);
-    CHECK(config["train_batch_size"] == 64);
+    CHECK(config.contains("train_batch_size") == (p.tp == 1));
+    if (p.tp == 1) CHECK(config["train_batch_size"] == 64);
     CHECK(config["train_micro_batch_size_per_gpu"].get<int>() *
               config["gradient_accumulation_steps"].get<int>() * p.dp ==
           64);
@@ -78,9 +79,9 @@ TEST_CASE("the script writes the same configuration and launches on every node")
   const auto s = scenario("pp: 2, dp: 8, zero: 1");
   const auto out = exported(s);
   CHECK(contains(out.text, "<<'JSON'\n" + out.json + "JSON\n"));
-  CHECK(contains(out.text, "deepspeed --num_nodes 2 --num_gpus 8 \\\n"));
+  CHECK(contains(out.text, "deepspeed --hostfile \"$HOSTFILE\" --num_nodes 2 --num_gpus 8 \\\n"));
   CHECK(contains(out.text, "PipelineModule(layers, num_stages=2"));
-  CHECK(out.notes.size() == 1);
+  CHECK(out.notes.size() == 2);  // the pipeline, and the hostfile
 }
 
 TEST_CASE("what DeepSpeed cannot run is refused with key, reason and remedy") {
@@ -101,6 +102,37 @@ TEST_CASE("what DeepSpeed cannot run is refused with key, reason and remedy") {
   const auto found = planner::deepspeed_violations(narrow, costmodel::resolve_plan(narrow));
   REQUIRE(found.size() == 1);
   CHECK(found.front().reason == "DeepSpeed: there is no fp8 training, only fp32, fp16 and bf16");
+}
+
+TEST_CASE("what its validators of 2026 refuse, and what they want in addition") {
+  const auto with = [](const std::string& plan, const std::string& training) {
+    auto s = scenario(plan);
+    if (training == "moments") s.training.moment_precision = costmodel::Precision::bf16;
+    if (training == "sums") s.training.gradient_precision = costmodel::Precision::fp32;
+    if (training == "sgd") s.training.optimizer = costmodel::Optimizer::sgd;
+    if (training == "muon") s.training.optimizer = costmodel::Optimizer::muon;
+    return s;
+  };
+  const auto fault = [&](const std::string& plan, const std::string& training) {
+    const auto s = with(plan, training);
+    const auto found = planner::deepspeed_violations(s, costmodel::resolve_plan(s));
+    return found.empty() ? std::string() : found.front().key;
+  };
+  CHECK(fault("dp: 16, zero: 2", "moments") == "moment_precision");
+  CHECK(fault("dp: 16, zero: 0", "sums") == "gradient_precision");
+  CHECK(fault("dp: 16, zero: 1", "sums").empty());
+  CHECK(fault("dp: 16, zero: 2, offload: {optimizer: 0.5}", "") == "offload");
+  CHECK(fault("dp: 16, zero: 1", "muon").empty());
+  const auto config = [&](const std::string& plan, const std::string& training) {
+    return json::parse(exported(with(plan, training)).json);
+  };
+  CHECK(config("dp: 16, zero: 1", "muon").at("optimizer").at("type") == "Muon");
+  CHECK(config("dp: 16, zero: 2", "sgd").at("zero_allow_untested_optimizer") == true);
+  CHECK_FALSE(config("dp: 16, zero: 2", "").contains("zero_allow_untested_optimizer"));
+  CHECK_FALSE(config("tp: 2, dp: 8, zero: 2", "").contains("train_batch_size"));  // AutoTP
+  const std::string script = exported(with("dp: 16, zero: 3", "")).text;
+  CHECK(contains(script, "--hostfile \"$HOSTFILE\" --num_nodes 2"));
+  CHECK(contains(script, "scontrol show hostnames"));
 }
 
 }  // namespace json_deepspeed_test

@@ -134,10 +134,15 @@ TEST_CASE("a script that starts its processes otherwise is refused") {
   const ParallelPlan plan = megatron::small_plan();
   const std::string slurm =
       planner::with_launcher(megatron_script(s, plan), Launcher::slurm, s, plan);
-  for (const std::string& script :
-       {std::string("#!/bin/bash\ndeepspeed --num_nodes 2 x.py\n"), slurm})
-    CHECK_THROWS_WITH(planner::with_launcher(script, Launcher::slurm, s, plan),
-                      doctest::Contains("cannot be launched by slurm"));
+  CHECK_THROWS_WITH(planner::with_launcher(slurm, Launcher::slurm, s, plan),
+                    doctest::Contains("cannot be launched by slurm"));
+  // DeepSpeed's launcher starts all nodes from the first, where a batch script runs.
+  const std::string other = "#!/bin/bash\ndeepspeed --num_nodes 2 x.py\n";
+  const std::string batch = planner::with_launcher(other, Launcher::slurm, s, plan);
+  CHECK(batch.find("#SBATCH --nodes=2\n") != std::string::npos);
+  CHECK(batch.find("srun") == std::string::npos);
+  CHECK_THROWS_WITH(planner::with_launcher(other, Launcher::kubernetes, s, plan),
+                    doctest::Contains("cannot be launched by kubernetes"));
   CHECK_THROWS_WITH(planner::launcher_of("mpi"),
                     doctest::Contains("there is no launcher 'mpi'; allowed: torchrun"));
 }

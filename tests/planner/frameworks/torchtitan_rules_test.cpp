@@ -113,7 +113,7 @@ TEST_CASE("experts") {
                  "ep: torchtitan 0.2.2: expert ranks must divide the 1 that shard the weights"));
   CHECK(contains(refused({"dp: 16, zero: 3, ep: 8, dispatcher: hybridep", "", moe}),
                  "dispatcher: torchtitan 0.2.2: expert_parallel_comm_backend is standard or"));
-  CHECK(refused({"dp: 16, zero: 3, ep: 8, dispatcher: deepep", "", moe}).empty());
+  CHECK(refused({"dp: 16, zero: 3, ep: 8, dispatcher: deepep", "", "deepseek-v2-lite"}).empty());
   CHECK(contains(refused({"dp: 16, zero: 3, ep: 8", ", capacity_factor: 2", moe}),
                  "capacity_factor: "));
 }
@@ -136,6 +136,20 @@ TEST_CASE("narrow precisions") {
                  "precision: torchtitan 0.2.2: there is no nvfp4 training"));
   CHECK(contains(refused({"dp: 16, zero: 3", "", "llama-3.1-8b", TorchtitanVersion::python, "fp8"}),
                  "precision: torchtitan: fp8 is a transform of the model there"));
+}
+
+TEST_CASE("what its deepseek_v3 and qwen3 cannot do") {
+  const std::string lite = "deepseek-v2-lite";
+  CHECK(contains(refused({"cp: 2, cp_comm: all_gather, ep: 8, dp: 8, zero: 3", "", lite}),
+                 "cp: torchtitan 0.2.2: context parallelism needs sdpa"));
+  CHECK(contains(refused({"tp: 2, ep: 8, etp: 2, dp: 8, zero: 3, sequence_parallel: true, "
+                          "dispatcher: deepep",
+                          "", lite}),
+                 "etp: torchtitan 0.2.2: DeepEP does not go"));
+  CHECK(contains(refused({"ep: 8, dp: 16, zero: 3, dispatcher: deepep", "", "qwen3-30b-a3b"}),
+                 "dispatcher: torchtitan 0.2.2: only deepseek_v3"));
+  CHECK(contains(refused({"pp: 2, dp: 8, zero: 3", "", "qwen3-8b"}),
+                 "pp: torchtitan 0.2.2: its qwen3 has no pipeline"));
 }
 
 }  // namespace torchtitan_rules_test
