@@ -55,6 +55,7 @@ CommandResult import_hf(const Session& session, const std::string& file) {
 }
 
 CommandResult finished(const Session& session, ImportedJob job) {
+  set_model_of_recipe(job, config_names(session.path, "models"));
   if (const auto& name = session.options.cluster; !name.empty()) {
     find_config(session.path, "clusters", name, mark_of_argument("--cluster", name));
     set_cluster(job, name);
@@ -77,7 +78,7 @@ CommandResult import_job(const Session& session, const std::string& format,
         {file, 0, 0}, fmt::format("holds nothing of {}", format),
         fmt::format("it looks like: {}", job_format_names[static_cast<std::size_t>(found)]));
   }
-  return finished(session, read_job(file));
+  return finished(session, read_job(file, session.options.recipe));
 }
 
 }  // namespace
@@ -94,10 +95,11 @@ CommandResult import_command(const Session& session) {
     return finished(session, operands[0] == "topo" ? import_topology(text, operands[1])
                                                    : import_slurm(text, operands[1]));
   }
-  if (operands[0] == "vllm") {
+  if (operands[0] == "vllm" || operands[0] == "sglang") {
     const std::string text = read_file(operands[1], config_limits);
-    return finished(session, import_vllm(text, operands[1], config_names(session.path, "models"),
-                                         config_names(session.path, "engines")));
+    return finished(
+        session, import_engine(text, operands[1], operands[0], config_names(session.path, "models"),
+                               config_names(session.path, "engines")));
   }
   static constexpr std::array<std::string_view, 5> jobs{"megatron", "megatron-bridge", "nemo",
                                                         "torchtitan", "deepspeed"};
@@ -105,7 +107,8 @@ CommandResult import_command(const Session& session) {
     return import_job(session, operands[0], operands[1]);
   throw ConfigError({}, fmt::format("shardplan: cannot import {}", quote(operands[0])),
                     "allowed: hf FILE, nccl-tests FILE, megatron FILE, megatron-bridge FILE, nemo "
-                    "FILE, torchtitan FILE, deepspeed FILE, vllm FILE, topo FILE, slurm FILE");
+                    "FILE, torchtitan FILE, deepspeed FILE, vllm FILE, sglang FILE, topo FILE, "
+                    "slurm FILE");
 }
 
 }  // namespace planner

@@ -296,7 +296,8 @@ JobOperand read_job_operand(const Session& session, const std::string& operand,
       assign_path(written, assignment, mark_of_argument("--set", assignment));
     return {load_scenario(file, session.path, options.assignments), std::move(written)};
   }
-  ImportedJob job = read_job(file);
+  ImportedJob job = read_job(file, options.recipe);
+  set_model_of_recipe(job, config_names(session.path, "models"));
   if (!options.cluster.empty()) set_cluster(job, options.cluster);
   for (const auto& assignment : options.assignments)
     set_key(job, assignment, mark_of_argument("--set", assignment));

@@ -30,12 +30,27 @@ std::string with_dashes(std::string name) {
   return name;
 }
 
-// Short forms of vLLM's (vllm/engine/arg_utils.py).
+// Short forms of vLLM's (vllm/engine/arg_utils.py), and SGLang's names of the same
+// (sglang/srt/server_args.py).
 std::string long_name(const std::string& name) {
-  static constexpr std::array<std::array<std::string_view, 2>, 3> shorts{
+  static constexpr std::array<std::array<std::string_view, 2>, 17> shorts{
       {{"tp", "tensor-parallel-size"},
        {"pp", "pipeline-parallel-size"},
-       {"dp", "data-parallel-size"}}};
+       {"dp", "data-parallel-size"},
+       {"ep", "expert-parallel-size"},
+       {"tp-size", "tensor-parallel-size"},
+       {"pp-size", "pipeline-parallel-size"},
+       {"dp-size", "data-parallel-size"},
+       {"ep-size", "expert-parallel-size"},
+       {"model-path", "model"},
+       {"mem-fraction-static", "gpu-memory-utilization"},
+       {"max-running-requests", "max-num-seqs"},
+       {"chunked-prefill-size", "max-num-batched-tokens"},
+       {"page-size", "block-size"},
+       {"enable-mixed-chunk", "enable-chunked-prefill"},
+       {"enable-dp-attention", "data-parallel-attention"},
+       {"dist-init-addr", "data-parallel-address"},
+       {"context-length", "max-model-len"}}};
   for (const auto& [from, to] : shorts) {
     if (name == from) return std::string(to);
   }
@@ -44,11 +59,13 @@ std::string long_name(const std::string& name) {
 
 bool is_option(const std::string& word) { return word.size() > 1 && word[0] == '-'; }
 
-// The word after which vLLM's arguments stand: "vllm" itself, its module or its image.
+// The word after which an engine's arguments stand: "vllm" itself, its module or its image.
 std::size_t after_engine(const ShellWords& words) {
   for (std::size_t i = 0; i < words.size(); ++i) {
     const std::string& word = words[i].text;
-    if (!is_option(word) && word.find("vllm") != std::string::npos) return i + 1;
+    const bool engine =
+        word.find("vllm") != std::string::npos || word.find("sglang") != std::string::npos;
+    if (!is_option(word) && engine) return i + 1;
   }
   return words.size();
 }
@@ -175,12 +192,19 @@ bool take_special(const std::string& name, const std::string& value, const std::
         "prompt tokens that it finds");
   } else {
     return name == "dtype" || name == "enable-expert-parallel" || name == "headless" ||
+           name == "max-model-len" || name == "expert-parallel-size" ||
+           name == "disable-radix-cache" || name == "nnodes" || name == "node-rank" ||
            name.starts_with("data-parallel-") || name == "distributed-executor-backend";
   }
   return true;
 }
 
-constexpr const char* usual_engine = "vllm-0.9";
+std::string usual_engine(std::string_view family) {
+  return family == "vllm" ? "vllm-0.9" : "sglang-0.5";
+}
+
+// DeepSeek publishes V3, R1 and what came of them in fp8, which engines read from the checkpoint.
+bool published_in_fp8(const std::string& model) { return model == "deepseek-v3"; }
 
 struct SaidEngine {
   std::string stack, version;
@@ -197,9 +221,9 @@ int release_of(std::string_view version) {
 }
 
 // Of an image (vllm/vllm-openai:v0.6.3) or a package (vllm==0.6.3).
-std::string said_version(const std::string& text) {
-  for (std::size_t at = text.find("vllm"); at != std::string::npos;
-       at = text.find("vllm", at + 1)) {
+std::string said_version(const std::string& text, std::string_view family) {
+  for (std::size_t at = text.find(family); at != std::string::npos;
+       at = text.find(family, at + 1)) {
     std::size_t end = at;
     const auto in_name = [](unsigned char c) {
       return std::isalnum(c) != 0 || c == '/' || c == '_' || c == '-';
@@ -214,15 +238,14 @@ std::string said_version(const std::string& text) {
 }
 
 // The latest of our engines that is not later than the version that the text says.
-std::optional<SaidEngine> said_engine(const std::string& text,
+std::optional<SaidEngine> said_engine(const std::string& text, std::string_view family,
                                       const std::vector<std::string>& engines) {
-  constexpr std::string_view family = "vllm-";
-  const std::string version = said_version(text);
+  const std::string version = said_version(text, family), begin = std::string(family) + "-";
   std::string best;
   int latest = -1;
   for (const std::string& name : engines) {
-    if (!name.starts_with(family)) continue;
-    const int release = release_of(std::string_view(name).substr(family.size()));
+    if (!name.starts_with(begin)) continue;
+    const int release = release_of(std::string_view(name).substr(begin.size()));
     if (release > release_of(version) || release <= latest) continue;
     latest = release;
     best = name;
@@ -238,15 +261,28 @@ void require_missing(ImportedJob& job, Value& part, const std::string& prefix,
   job.missing.push_back({prefix + key, remedy});
 }
 
+// With data-parallel attention SGLang's tensor size and limits are of all replicas (engine_launch).
+void divide_by_replicas(Value& serving, Value& plan, double replicas) {
+  const auto divide = [&](Value& part, const char* key) {
+    const Value* written = part.find(key);
+    if (written == nullptr) return;
+    const double all = parse_count(written->text).value_or(replicas);
+    part.set(key, scalar_value(fmt::format("{:.0f}", std::max(1.0, std::floor(all / replicas)))));
+  };
+  divide(plan, "tp");
+  divide(serving, "max_num_seqs");
+  divide(serving, "max_num_batched_tokens");
+}
+
 }  // namespace
 
-ImportedJob import_vllm(const std::string& text, const std::string& file,
-                        const std::vector<std::string>& models,
-                        const std::vector<std::string>& engines) {
+ImportedJob import_engine(const std::string& text, const std::string& file, std::string_view family,
+                          const std::vector<std::string>& models,
+                          const std::vector<std::string>& engines) {
   ImportedJob job;
   Value serving, plan, cluster;
   std::string model;
-  bool experts = false, known = false;
+  bool experts = false, known = false, spread = false;
   for (const auto& argument : read_arguments(text, file)) {
     const std::string &name = argument.first, &value = argument.second;
     const auto at = std::find_if(renamed_arguments.begin(), renamed_arguments.end(),
@@ -261,20 +297,30 @@ ImportedJob import_vllm(const std::string& text, const std::string& file,
         job.left_out.push_back("model " + value + ": no model of ours");
       known = true;
     } else if (take_special(name, value, file, serving, job)) {
-      experts = experts || name == "enable-expert-parallel";
+      experts = experts || name == "enable-expert-parallel" ||
+                (name == "expert-parallel-size" && value != "1");
+      spread = spread || name == "data-parallel-attention";
       known = true;
     } else {
       job.left_out.push_back(fmt::format("--{} {}", name, value));
     }
   }
   if (!known) {
-    throw ConfigError({file, 0, 0}, "holds no engine argument of vLLM",
-                      "give a command with --tensor-parallel-size ..., or a map of arguments");
+    const bool vllm = family == "vllm";
+    throw ConfigError({file, 0, 0},
+                      fmt::format("holds no engine argument of {}", vllm ? "vLLM" : "SGLang"),
+                      fmt::format("give a command with --{} ..., or a map of arguments",
+                                  vllm ? "tensor-parallel-size" : "tp-size"));
   }
   const auto size = [&](const char* key) {
     const Value* written = plan.find(key);
     return written == nullptr ? 1.0 : parse_count(written->text).value_or(1);
   };
+  if (spread) divide_by_replicas(serving, plan, size("dp"));
+  if (published_in_fp8(model) && serving.find("weights") == nullptr) {
+    serving.set("weights", scalar_value("fp8"));
+    job.notes.emplace_back("weights: fp8, as the checkpoint is published");
+  }
   const double devices = size("tp") * size("pp") * size("dp");
   if (experts) plan.set("ep", scalar_value(fmt::format("{:.0f}", size("tp") * size("dp"))));
   cluster.set("base", scalar_value(std::string(to_be_replaced)));
@@ -286,8 +332,8 @@ ImportedJob import_vllm(const std::string& text, const std::string& file,
   require_missing(job, root, "", "model", "see `shardplan list models`");
   root.set("cluster", cluster);
   Value engine;
-  const auto said = said_engine(text, engines);
-  engine.set("stack", scalar_value(said ? said->stack : usual_engine));
+  const auto said = said_engine(text, family, engines);
+  engine.set("stack", scalar_value(said ? said->stack : usual_engine(family)));
   for (const auto& entry : serving.entries) engine.set(entry.key, entry.value);
   require_missing(job, engine, "serving.", "input_tokens", "mean tokens of a prompt");
   require_missing(job, engine, "serving.", "output_tokens", "mean tokens of an answer");
@@ -299,7 +345,7 @@ ImportedJob import_vllm(const std::string& text, const std::string& file,
       said ? fmt::format("stack {} stands for version {}", said->stack, said->version)
            : fmt::format("stack {} is assumed: nothing here says the version; write serving.stack "
                          "(shardplan list engines) where it is another",
-                         usual_engine));
+                         usual_engine(family)));
   return job;
 }
 

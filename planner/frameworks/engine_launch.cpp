@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
+#include <cmath>
 
 #include "costmodel/base/error.hpp"
 #include "costmodel/base/escape.hpp"
@@ -12,6 +14,8 @@ namespace planner {
 using namespace costmodel;
 
 namespace {
+
+constexpr double bytes_of_gib = 1073741824.0;
 
 using LaunchArguments = std::vector<std::pair<std::string, std::string>>;
 
@@ -64,28 +68,85 @@ void add_vllm_nodes(const ServingSizes& sizes, const Nodes& nodes, LaunchArgumen
   }
 }
 
+// Tokens of the longest request, prompt and answer; of a log-normal load all but one in a thousand.
+std::int64_t longest_request(const ServingSpec& s) {
+  const auto longest = [](const LengthSpec& length) {
+    constexpr double most_requests = 0.999;
+    const double tail = length.p95 > 0 ? length_quantile(length, most_requests) : 0;
+    return static_cast<std::int64_t>(std::ceil(std::max({length.mean, length.most, tail})));
+  };
+  return longest(s.input) + longest(s.output);
+}
+
+// vLLM starts with as many tokens a step as sequences, and, where prompts are not cut, with a step
+// that holds the longest request (vllm/config/scheduler.py, verify_max_model_len): what a scenario
+// leaves open follows.
+ServingLimits startable(const ServingScenario& s) {
+  ServingLimits limits = s.serving.limits;
+  const std::int64_t longest = longest_request(s.serving);
+  if (!limits.chunked_prefill && limits.max_num_batched_tokens < longest) {
+    if (!s.serving.tokens_open) {
+      throw ConfigError({s.file, 0, 0},
+                        fmt::format("vLLM without chunked prefill: a step of {} tokens holds no "
+                                    "request of {}, prompt and answer",
+                                    limits.max_num_batched_tokens, longest),
+                        fmt::format("raise serving.max_num_batched_tokens to {}", longest));
+    }
+    limits.max_num_batched_tokens = longest;
+  }
+  if (s.serving.seqs_open) {
+    limits.max_num_seqs = std::min(limits.max_num_seqs, limits.max_num_batched_tokens);
+  } else {
+    limits.max_num_batched_tokens = std::max(limits.max_num_batched_tokens, limits.max_num_seqs);
+  }
+  return limits;
+}
+
+// What the parser and the attention kernels take (vllm/config/cache.py,
+// v1/attention/backends/flash_attn.py).
+void require_block(const ServingScenario& s, std::int64_t block) {
+  constexpr std::array<std::int64_t, 4> blocks{16, 32, 64, 128};
+  if (std::ranges::find(blocks, block) != blocks.end()) return;
+  throw ConfigError({s.file, 0, 0}, fmt::format("vLLM has no blocks of {} tokens", block),
+                    "set serving.block_size to 16, 32, 64 or 128");
+}
+
+// Engines of before 0.9 swap what they preempt to host memory; later ones compute it again, and the
+// argument is gone since 0.18.
+bool swaps(const std::string& engine) {
+  constexpr std::array<std::string_view, 5> old{"vllm-0.2", "vllm-0.4", "vllm-0.5", "vllm-0.6",
+                                                "vllm-0.7"};
+  return std::ranges::find(old, engine) != old.end();
+}
+
 LaunchArguments vllm_arguments(const ServingScenario& s, const ServingSizes& sizes,
                                const Nodes& nodes) {
-  const auto& limits = s.serving.limits;
+  const ServingLimits limits = startable(s);
   LaunchArguments all{{"tensor-parallel-size", std::to_string(sizes.tp)},
                       {"pipeline-parallel-size", std::to_string(sizes.pp)}};
   if (sizes.dp > 1) all.emplace_back("data-parallel-size", std::to_string(sizes.dp));
   add_vllm_nodes(sizes, nodes, all);
   if (sizes.ep > 1) all.emplace_back("enable-expert-parallel", "");
+  all.emplace_back("max-model-len", std::to_string(longest_request(s.serving)));
   all.emplace_back("max-num-seqs", std::to_string(limits.max_num_seqs));
   all.emplace_back("max-num-batched-tokens", std::to_string(limits.max_num_batched_tokens));
   all.emplace_back(limits.chunked_prefill ? "enable-chunked-prefill" : "no-enable-chunked-prefill",
                    "");
   all.emplace_back("gpu-memory-utilization", fmt::format("{:g}", limits.gpu_memory_utilization));
-  all.emplace_back("block-size", std::to_string(limits.block_size));
+  // Latent attention's kernels have blocks of their own.
+  if (!s.model.latent_attention()) {
+    require_block(s, limits.block_size);
+    all.emplace_back("block-size", std::to_string(limits.block_size));
+  }
   if (s.serving.weights == WeightFormat::fp16) all.emplace_back("dtype", "float16");
   if (s.serving.weights == WeightFormat::fp32) all.emplace_back("dtype", "float32");
   const std::string quantization = vllm_quantization(s.serving.weights);
   if (!quantization.empty()) all.emplace_back("quantization", quantization);
   if (bytes_of(s.serving.kv_cache) < 2) all.emplace_back("kv-cache-dtype", "fp8");
   if (s.serving.prefix_hit_share > 0) all.emplace_back("enable-prefix-caching", "");
-  const auto gib = [](Bytes b) { return fmt::format("{:g}", b.value / 1073741824.0); };
-  if (s.serving.swap_space.value > 0) all.emplace_back("swap-space", gib(s.serving.swap_space));
+  const auto gib = [](Bytes b) { return fmt::format("{:g}", b.value / bytes_of_gib); };
+  if (s.serving.swap_space.value > 0 && swaps(s.serving.engine.name))
+    all.emplace_back("swap-space", gib(s.serving.swap_space));
   if (s.serving.cpu_offload.value > 0)
     all.emplace_back("cpu-offload-gb", gib(s.serving.cpu_offload));
   return all;
@@ -104,8 +165,15 @@ LaunchArguments sglang_arguments(const ServingScenario& s, const ServingSizes& s
   const bool halves = engine == "sglang-0.3" || engine == "sglang-0.4";
   const std::int64_t sharing = spread ? sizes.dp : 1;
   const std::int64_t chunks = spread && halves ? 2 : sharing;
-  LaunchArguments all{{"tp-size", std::to_string(spread ? sizes.tp * sizes.dp : sizes.tp)},
-                      {"pp-size", std::to_string(sizes.pp)}};
+  const std::int64_t chunk = limits.max_num_batched_tokens;
+  if (chunk % limits.block_size != 0) {
+    throw ConfigError({s.file, 0, 0},
+                      fmt::format("SGLang: a step of {} tokens is no multiple of blocks of {}",
+                                  chunk, limits.block_size),
+                      "choose a serving.block_size that divides max_num_batched_tokens");
+  }
+  LaunchArguments all{{"tp-size", std::to_string(spread ? sizes.tp * sizes.dp : sizes.tp)}};
+  if (sizes.pp > 1) all.emplace_back("pp-size", std::to_string(sizes.pp));
   const int replicas = spread ? sizes.dp : nodes.replicas;
   if (replicas > 1) all.emplace_back("dp-size", std::to_string(replicas));
   if (spread) all.emplace_back("enable-dp-attention", "");
@@ -115,11 +183,14 @@ LaunchArguments sglang_arguments(const ServingScenario& s, const ServingSizes& s
     all.emplace_back("dist-init-addr", "\"$HEAD:5000\"");
   }
   if (sizes.ep > 1) all.emplace_back("ep-size", std::to_string(sizes.ep));
+  // Up to 0.4 the size alone spreads nothing (models/deepseek_v2.py).
+  if (sizes.ep > 1 && halves) all.emplace_back("enable-ep-moe", "");
   all.emplace_back("max-running-requests", std::to_string(limits.max_num_seqs * sharing));
   all.emplace_back("chunked-prefill-size", std::to_string(limits.max_num_batched_tokens * chunks));
-  if (limits.chunked_prefill) all.emplace_back("enable-mixed-chunk", "");
+  // Refused in a pipeline up to 0.5.10 (server_args.py, check_server_args).
+  if (limits.chunked_prefill && sizes.pp == 1) all.emplace_back("enable-mixed-chunk", "");
   all.emplace_back("mem-fraction-static", fmt::format("{:g}", limits.gpu_memory_utilization));
-  all.emplace_back("page-size", std::to_string(limits.block_size));
+  if (limits.block_size > 1) all.emplace_back("page-size", std::to_string(limits.block_size));
   if (s.serving.weights == WeightFormat::fp32) all.emplace_back("dtype", "float32");
   if (s.serving.weights == WeightFormat::fp8) all.emplace_back("quantization", "fp8");
   if (s.serving.weights == WeightFormat::int8) all.emplace_back("quantization", "w8a8_int8");
@@ -127,6 +198,13 @@ LaunchArguments sglang_arguments(const ServingScenario& s, const ServingSizes& s
   if (s.serving.weights == WeightFormat::nvfp4) all.emplace_back("quantization", "modelopt_fp4");
   if (bytes_of(s.serving.kv_cache) < 2) all.emplace_back("kv-cache-dtype", "fp8_e4m3");
   if (s.serving.prefix_hit_share <= 0) all.emplace_back("disable-radix-cache", "");
+  // It ends an answer two tokens before the context does (managers/scheduler.py).
+  constexpr std::int64_t kept = 2;
+  all.emplace_back("context-length", std::to_string(longest_request(s.serving) + kept));
+  if (s.serving.cpu_offload.value > 0) {
+    all.emplace_back("cpu-offload-gb",
+                     fmt::format("{:.0f}", std::ceil(s.serving.cpu_offload.value / bytes_of_gib)));
+  }
   return all;
 }
 
@@ -162,8 +240,18 @@ std::vector<std::string> launch_notes(const ServingScenario& s, const ServingSiz
         "a step are of each",
         sizes.dp, s.serving.limits.max_num_seqs, s.serving.limits.max_num_batched_tokens));
   }
-  if (!vllm && s.serving.swap_space.value + s.serving.cpu_offload.value > 0)
-    notes.emplace_back("SGLang has no words for swap_space and cpu_offload: left out");
+  if (s.serving.swap_space.value > 0 && !(vllm && swaps(s.serving.engine.name))) {
+    notes.emplace_back(vllm ? "vLLM since 0.9 computes again what it preempts: swap_space is left "
+                              "out, whose argument is gone since 0.18"
+                            : "SGLang has no words for swap_space: left out");
+  }
+  if (!vllm && s.serving.limits.chunked_prefill && sizes.pp > 1)
+    notes.emplace_back("SGLang up to 0.5.10 mixes no prompts into decoding steps in a pipeline");
+  if (s.serving.input.p95 > 0 || s.serving.output.p95 > 0) {
+    notes.push_back(
+        fmt::format("requests above {} tokens, fewer than one in a thousand, are refused",
+                    longest_request(s.serving)));
+  }
   return notes;
 }
 

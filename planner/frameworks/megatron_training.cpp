@@ -132,7 +132,7 @@ void read_megatron_training(MegatronImport& in, std::int64_t vpp) {
                                                     : "adam");
   if (!muon && optimizer != "sgd" && optimizer != "adam")
     in.leave_out("--optimizer", "taken as adam");
-  if (in.whole("--num-experts", 0) > 0) {
+  if (in.has_experts()) {
     in.copy_all("training.", WordOf::experts);
     in.has("--moe-pad-expert-input-to-capacity");
   }

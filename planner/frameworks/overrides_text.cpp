@@ -60,9 +60,10 @@ std::string item_of(std::string_view text) {
   text = trimmed(text);
   if (is_quoted(text)) return std::string(text.substr(1, text.size() - 2));
   std::string item(text);
-  if (item == "True" || item == "False" || item == "None" || item == "Null")
+  if (item == "None" || item == "Null") return "null";
+  if (item == "True" || item == "False")
     item.front() = static_cast<char>(std::tolower(static_cast<unsigned char>(item.front())));
-  return item == "none" ? "null" : item;
+  return item;
 }
 
 std::vector<std::string> values_of(std::string_view text) {
@@ -138,6 +139,15 @@ bool read_call(std::string_view line, const Mark& mark, OverridesText& out) {
   return true;
 }
 
+// Of a keyword argument, up to a million; 0 where it is none, or no number.
+std::int64_t number_after(std::string_view text, std::string_view keyword) {
+  const std::size_t at = text.find(keyword);
+  if (at == std::string_view::npos) return 0;
+  const std::int64_t number =
+      std::strtoll(std::string(text.substr(at + keyword.size(), 8)).c_str(), nullptr, 10);
+  return number > 0 && number <= 1'000'000 ? number : 0;
+}
+
 // "    cfg.model.num_layers = 8", whatever the object is called.
 void read_line(std::string_view line, const Mark& mark, OverridesText& out) {
   line = trimmed(without_comment(line));
@@ -149,6 +159,12 @@ void read_line(std::string_view line, const Mark& mark, OverridesText& out) {
   const bool recipe = value.find("pretrain_") != std::string_view::npos;
   if ((name == "cfg" || name == "config" || name == "recipe") && recipe) {
     out.recipe = recipe_of(value);
+    const std::int64_t nodes = number_after(value, "num_nodes="),
+                       each = number_after(value, "num_gpus_per_node=");
+    if (nodes > 0 && each > 0) {
+      out.world_size = nodes * each;
+      out.per_node = each;
+    }
     return;
   }
   const std::size_t dot = name.find('.');

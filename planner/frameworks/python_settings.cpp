@@ -7,6 +7,7 @@
 #include <cctype>
 #include <charconv>
 #include <cstdint>
+#include <filesystem>
 #include <optional>
 #include <string_view>
 #include <utility>
@@ -133,7 +134,9 @@ std::string field_of(const std::string& name) {
 
 class Reader {
  public:
-  explicit Reader(std::vector<Token> tokens) : tokens_(std::move(tokens)) {}
+  // `name`: of the model's package, where the file names no other.
+  Reader(std::vector<Token> tokens, std::string name)
+      : tokens_(std::move(tokens)), name_(std::move(name)) {}
 
   std::vector<SetField> read() {
     while (now().kind != Token::Kind::end) statement();
@@ -193,6 +196,7 @@ class Reader {
     push({name.text, '(', name.mark});
     const std::string last = name.text.substr(name.text.rfind('.') + 1);
     const bool builds = last == "build_model_config" || last == "model_registry";
+    if (builds) skip_lines();
     if (builds && now().kind == Token::Kind::string) {
       model(name_, now().text, name.mark);
     } else if (const std::size_t bar = last.rfind('_');
@@ -353,7 +357,11 @@ class Reader {
 }  // namespace
 
 std::vector<SetField> read_python_settings(const std::string& text, const std::string& file) {
-  return Reader(Lexer(text, file).tokens()).read();
+  // torchtitan's own lie in the model's folder: models/deepseek_v3/config_registry.py.
+  const std::filesystem::path path(file);
+  const bool own = path.filename() == "config_registry.py";
+  return Reader(Lexer(text, file).tokens(), own ? path.parent_path().filename().string() : "")
+      .read();
 }
 
 }  // namespace planner

@@ -1,8 +1,16 @@
 #include "planner/frameworks/read_job.hpp"
 
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <filesystem>
+#include <string_view>
+
 #include "costmodel/base/input_file.hpp"
 #include "costmodel/config/yaml.hpp"
 #include "planner/exchange/lines.hpp"
+#include "planner/exchange/python_recipe.hpp"
 #include "planner/frameworks/import_megatron.hpp"
 #include "planner/frameworks/import_overrides.hpp"
 #include "planner/frameworks/import_torchtitan.hpp"
@@ -23,10 +31,12 @@ JobFormat format_of_text(const std::string& text, const std::string& file) {
   if (holds_torchtitan(text)) return JobFormat::torchtitan;
   const bool scenario = has_line(text, "model:") || has_line(text, "training:");
   if (scenario && has_line(text, "plan:")) return JobFormat::scenario;
-  if (holds_megatron_flags(text)) return JobFormat::megatron;
+  // Python files name flags in their help.
+  if (holds_megatron_flags(text) && !file.ends_with(".py")) return JobFormat::megatron;
   if (scenario) return JobFormat::scenario;
   if (holds_nemo_overrides(text)) return JobFormat::nemo;
   if (holds_bridge_overrides(text)) return JobFormat::bridge;
+  if (holds_megatron_flags(text)) return JobFormat::megatron;
   throw ConfigError(
       {file, 0, 0}, "is no description of a job that is known here",
       "known: a scenario, a launch script, argument list or log of Megatron-LM, overrides "
@@ -39,23 +49,53 @@ std::string script_in(const std::string& file) {
   return script_of_job(text, file).value_or(text);
 }
 
+// A file that names a flag or two is no job: its scenario would hold what nobody wrote.
+void require_half(const ImportedJob& job, const std::string& file) {
+  constexpr std::array<std::string_view, 6> needed{"model.layers",     "model.hidden",
+                                                   "model.vocab",      "training.sequence",
+                                                   "plan.micro_batch", "training.global_batch"};
+  std::string missing;
+  std::size_t count = 0;
+  for (const auto& key : job.missing) {
+    if (std::ranges::find(needed, key.key) == needed.end()) continue;
+    ++count;
+    missing += (missing.empty() ? "" : ", ") + key.key;
+  }
+  if (2 * count > needed.size()) {
+    throw ConfigError({file, 0, 0},
+                      fmt::format("holds too little of a job: {} are not there", missing),
+                      "give the script that starts the training, or its log");
+  }
+}
+
 }  // namespace
 
 JobFormat format_of(const std::string& file) { return format_of_text(script_in(file), file); }
 
-ImportedJob read_job(const std::string& file) {
-  const std::string text = script_in(file);
-  const JobFormat format = format_of_text(text, file);
+ImportedJob read_job(const std::string& file, const std::string& recipe) {
+  const bool python = file.ends_with(".py");
+  if (!python && !recipe.empty())
+    throw ConfigError({file, 0, 0}, "is no Python file: it has no recipes", "leave --recipe out");
+  const std::string all = script_in(file), text = python ? python_recipe(all, file, recipe) : all;
+  const JobFormat format = format_of_text(all, file);
   if (format == JobFormat::deepspeed) return import_deepspeed(text, file);
-  if (format == JobFormat::bridge || format == JobFormat::nemo) return import_overrides(text, file);
+  if (format == JobFormat::bridge || format == JobFormat::nemo) {
+    ImportedJob job = import_overrides(text, file);
+    // A recipe's own file is called after its model.
+    if (python && (job.recipe.empty() || job.recipe.starts_with('_')))
+      job.recipe = recipe.empty() ? std::filesystem::path(file).stem().string() : recipe;
+    return job;
+  }
   if (format == JobFormat::torchtitan) return import_torchtitan(text, file);
   if (format == JobFormat::scenario) {
     ImportedJob job;
     job.scenario = parse_yaml(text, file);
     return job;
   }
-  return import_megatron(holds_megatron_log(text) ? read_megatron_log(text, file)
-                                                  : read_megatron_script(text, file));
+  ImportedJob job = import_megatron(holds_megatron_log(text) ? read_megatron_log(text, file)
+                                                             : read_megatron_script(text, file));
+  require_half(job, file);
+  return job;
 }
 
 }  // namespace planner

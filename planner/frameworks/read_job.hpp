@@ -12,7 +12,8 @@ namespace planner {
 JobFormat format_of(const std::string& file);
 
 // The job as a scenario. What the file cannot say is in `missing`; of Megatron-LM's arguments that
-// is always cluster.base, which set_cluster() names. Throws costmodel::ConfigError with the place.
-ImportedJob read_job(const std::string& file);
+// is always cluster.base, which set_cluster() names. Of a Python file with several recipes `recipe`
+// names one (exchange/python_recipe). Throws costmodel::ConfigError with the place.
+ImportedJob read_job(const std::string& file, const std::string& recipe = "");
 
 }  // namespace planner

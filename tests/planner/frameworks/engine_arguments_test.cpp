@@ -12,87 +12,109 @@ namespace {
 const std::vector<std::string> models{"llama-2-7b", "deepseek-v3"};
 const std::vector<std::string> engines{"sglang-0.5", "vllm-0.11", "vllm-0.6", "vllm-0.9"};
 std::string text_of(const ImportedJob& job) { return to_yaml(job); }
-bool says(const std::string& text, const char* part) {
+bool holds(const std::string& text, const char* part) {
   return text.find(part) != std::string::npos;
 }
 }  // namespace
 
 TEST_CASE("Arguments come back as a scenario, from a command and from a map") {
-  const auto job = import_vllm(
+  const auto job = import_engine(
       "vllm serve meta-llama/Llama-2-7b-chat-hf -tp 2 --pipeline-parallel-size=2 --block-size 32 "
       "\\\n"
       "  --gpu-memory-utilization 0.85 --swap-space 4 --enable-prefix-caching --max-num-seqs 64 "
       "--seed 3\n",
-      "serve.sh", models, engines);
+      "serve.sh", "vllm", models, engines);
   const std::string text = text_of(job);
   for (const char* part :
        {"model: llama-2-7b", "tp: 2", "pp: 2", "devices: 4", "block_size: 32",
         "gpu_memory_utilization: 0.85", "swap_space_bytes: 4294967296", "max_num_seqs: 64",
         "input_tokens: REPLACE", "Left out: --seed 3", "prefix_hit_share"})
-    CHECK_MESSAGE(says(text, part), part);
-  const std::string map = text_of(import_vllm(
+    CHECK_MESSAGE(holds(text, part), part);
+  const std::string map = text_of(import_engine(
       "{model: deepseek-ai/DeepSeek-V3, tensor_parallel_size: 8, data_parallel_size: 2, "
       "enable_expert_parallel: true, cpu_offload_gb: 1, quantization: fp8}",
-      "engine.yaml", models, engines));
+      "engine.yaml", "vllm", models, engines));
   for (const char* part : {"model: deepseek-v3", "tp: 8", "ep: 16", "dp: 2", "weights: fp8",
                            "cpu_offload_bytes: 1073741824"})
-    CHECK_MESSAGE(says(map, part), part);
+    CHECK_MESSAGE(holds(map, part), part);
 }
 
 TEST_CASE("DeepSeek-R1 is served as DeepSeek-V3, its distilled models are not") {
   const auto of = [](const char* model) {
-    return text_of(
-        import_vllm(std::string("vllm serve ") + model + " -tp 8", "x.sh", models, engines));
+    return text_of(import_engine(std::string("vllm serve ") + model + " -tp 8", "x.sh", "vllm",
+                                 models, engines));
   };
-  CHECK(says(of("deepseek-ai/DeepSeek-R1-0528"), "model: deepseek-v3"));
-  CHECK(says(of("deepseek-ai/DeepSeek-R1-Distill-Qwen-7B"), "model: REPLACE"));
+  CHECK(holds(of("deepseek-ai/DeepSeek-R1-0528"), "model: deepseek-v3"));
+  CHECK(holds(of("deepseek-ai/DeepSeek-R1-Distill-Qwen-7B"), "model: REPLACE"));
 }
 
 TEST_CASE("What is no engine argument is refused") {
-  CHECK_THROWS_WITH_AS(import_vllm("echo --hello", "x.sh", models, engines),
+  CHECK_THROWS_WITH_AS(import_engine("echo --hello", "x.sh", "vllm", models, engines),
                        Contains("no engine argument"), costmodel::ConfigError);
-  CHECK_THROWS_WITH_AS(import_vllm("vllm serve m --swap-space much", "x.sh", models, engines),
-                       Contains("is no number of GiB"), costmodel::ConfigError);
+  CHECK_THROWS_WITH_AS(
+      import_engine("vllm serve m --swap-space much", "x.sh", "vllm", models, engines),
+      Contains("is no number of GiB"), costmodel::ConfigError);
 }
 
 TEST_CASE("An export is imported again with the same sizes") {
   const auto s = served::usual("{tp: 2, pp: 2, dp: 2}");
-  const auto job = import_vllm(engine_launch(s, sizes_of(s), "vllm").text, "x.sh", models, engines);
+  const auto job =
+      import_engine(engine_launch(s, sizes_of(s), "vllm").text, "x.sh", "vllm", models, engines);
   const std::string text = text_of(job);
   for (const char* part : {"tp: 2", "pp: 2", "dp: 2", "devices: 8", "max_num_seqs: 256"})
-    CHECK_MESSAGE(says(text, part), part);
+    CHECK_MESSAGE(holds(text, part), part);
 }
 
 TEST_CASE("Of a script only the engine's own command counts") {
-  const auto job = import_vllm(
+  const auto job = import_engine(
       "set -euo pipefail\nexport HF_HOME=/data\npython3 -u -m vllm.entrypoints.openai.api_server "
       "--model meta-llama/Llama-2-7b-hf -tp 2\n",
-      "x.sh", models, engines);
+      "x.sh", "vllm", models, engines);
   CHECK(job.left_out.empty());
-  CHECK(says(text_of(job), "model: llama-2-7b"));
-  CHECK_THROWS_WITH_AS(import_vllm("set -euo pipefail\n", "x.sh", models, engines),
+  CHECK(holds(text_of(job), "model: llama-2-7b"));
+  CHECK_THROWS_WITH_AS(import_engine("set -euo pipefail\n", "x.sh", "vllm", models, engines),
                        Contains("no engine argument"), costmodel::ConfigError);
-  CHECK_THROWS_WITH_AS(import_vllm("banana\n", "x.sh", models, engines),
+  CHECK_THROWS_WITH_AS(import_engine("banana\n", "x.sh", "vllm", models, engines),
                        Contains("no engine argument"), costmodel::ConfigError);
-  CHECK(says(text_of(import_vllm("--tensor-parallel-size 4", "x.sh", models, engines)), "tp: 4"));
+  CHECK(holds(text_of(import_engine("--tensor-parallel-size 4", "x.sh", "vllm", models, engines)),
+              "tp: 4"));
 }
 
 TEST_CASE("Words that are no values are refused or left out, not written into the scenario") {
-  CHECK_THROWS_WITH_AS(import_vllm("vllm serve m -tp banana", "x.sh", models, engines),
+  CHECK_THROWS_WITH_AS(import_engine("vllm serve m -tp banana", "x.sh", "vllm", models, engines),
                        Contains("--tensor-parallel-size is 'banana'"), costmodel::ConfigError);
-  const std::string text =
-      text_of(import_vllm("vllm serve m -tp 2 --quantization banana", "x.sh", models, engines));
-  CHECK(says(text, "Left out: --quantization banana"));
-  CHECK_FALSE(says(text, "weights:"));
+  const std::string text = text_of(
+      import_engine("vllm serve m -tp 2 --quantization banana", "x.sh", "vllm", models, engines));
+  CHECK(holds(text, "Left out: --quantization banana"));
+  CHECK_FALSE(holds(text, "weights:"));
 }
 
 TEST_CASE("The version of an image or a package chooses the engine") {
   const auto of = [](const std::string& words) {
-    return text_of(import_vllm(words, "x.sh", models, engines));
+    return text_of(import_engine(words, "x.sh", "vllm", models, engines));
   };
-  CHECK(
-      says(of("docker run --gpus all vllm/vllm-openai:v0.7.3 --model m -tp 2"), "stack: vllm-0.6"));
-  CHECK(says(of("pip install vllm==0.12.0\nvllm serve m -tp 2"), "stack: vllm-0.11"));
-  CHECK(says(of("vllm serve m -tp 2"), "write serving.stack (shardplan list engines)"));
-  CHECK(says(of("docker run vllm/vllm-openai:latest --model m -tp 2"), "stack: vllm-0.9"));
+  CHECK(holds(of("docker run --gpus all vllm/vllm-openai:v0.7.3 --model m -tp 2"),
+              "stack: vllm-0.6"));
+  CHECK(holds(of("pip install vllm==0.12.0\nvllm serve m -tp 2"), "stack: vllm-0.11"));
+  CHECK(holds(of("vllm serve m -tp 2"), "write serving.stack (shardplan list engines)"));
+  CHECK(holds(of("docker run vllm/vllm-openai:latest --model m -tp 2"), "stack: vllm-0.9"));
+}
+
+TEST_CASE("a command of SGLang, whose sizes count all replicas of data-parallel attention") {
+  const auto job = import_engine(
+      "python3 -m sglang.launch_server --model-path deepseek-ai/DeepSeek-V3 --tp 16 --dp-size 4 "
+      "--enable-dp-attention --ep-size 16 --mem-fraction-static 0.85 --max-running-requests 256",
+      "x.sh", "sglang", models, engines);
+  const std::string text = text_of(job);
+  for (const char* part : {"tp: 4", "dp: 4", "ep: 16", "gpu_memory_utilization: 0.85",
+                           "max_num_seqs: 64", "devices: 16", "weights: fp8"})
+    CHECK_MESSAGE(holds(text, part), part);
+  CHECK_THROWS_WITH_AS(import_engine("echo --hello", "x.sh", "sglang", models, engines),
+                       Contains("holds no engine argument of SGLang"), costmodel::ConfigError);
+}
+
+TEST_CASE("DeepSeek's own checkpoints are in fp8, which the engine reads from them") {
+  CHECK(holds(text_of(import_engine("vllm serve deepseek-ai/DeepSeek-V3 -tp 8", "x.sh", "vllm",
+                                    models, engines)),
+              "weights: fp8"));
 }

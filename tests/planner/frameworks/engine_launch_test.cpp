@@ -8,7 +8,7 @@ using namespace planner;
 using doctest::Contains;
 
 namespace {
-bool says(const std::string& text, const std::string& part) {
+bool holds(const std::string& text, const std::string& part) {
   return text.find(part) != std::string::npos;
 }
 costmodel::ServingScenario large(const std::string& plan, const std::string& more = "") {
@@ -32,14 +32,14 @@ TEST_CASE("A launch of vLLM has the plan's and the limits' arguments") {
   const auto launch = engine_launch(s, sizes_of(s), "vllm");
   for (const char* part :
        {"vllm serve \"$MODEL\"", "--tensor-parallel-size 8", "--data-parallel-size 2",
-        "--enable-expert-parallel", "--quantization fp8", "--kv-cache-dtype fp8", "--swap-space 4",
-        "--cpu-offload-gb 2", "--enable-prefix-caching", "--block-size 16",
-        "--gpu-memory-utilization 0.9", "--max-num-seqs 256"})
-    CHECK_MESSAGE(says(launch.text, part), part);
+        "--enable-expert-parallel", "--quantization fp8", "--kv-cache-dtype fp8",
+        "--cpu-offload-gb 2", "--enable-prefix-caching", "--gpu-memory-utilization 0.9",
+        "--max-num-seqs 256"})
+    CHECK_MESSAGE(holds(launch.text, part), part);
   CHECK(launch.notes.size() == 1);
   const auto sglang = engine_launch(s, sizes_of(s), "sglang");
   for (const char* part : {"--tp-size 16", "--dp-size 2", "--enable-dp-attention", "--ep-size 16"})
-    CHECK_MESSAGE(says(sglang.text, part), part);
+    CHECK_MESSAGE(holds(sglang.text, part), part);
   CHECK_THROWS_WITH_AS(engine_launch(s, {}, "megatron"), Contains("--to vllm, sglang"),
                        costmodel::ConfigError);
   CHECK_THROWS_WITH_AS(engine_launch(s, {}, ""), Contains("lacks --to"), costmodel::ConfigError);
@@ -50,15 +50,16 @@ TEST_CASE("SGLang's limits are of all replicas where attention is data-parallel"
   const auto launch = engine_launch(spread, sizes_of(spread), "sglang");
   for (const char* part : {"--max-running-requests 1024 ", "--chunked-prefill-size 32768 ",
                            "--nnodes 2 ", "--node-rank \"$NODE_RANK\"", "are of each"})
-    CHECK_MESSAGE(says(launch.text, part), part);
+    CHECK_MESSAGE(holds(launch.text, part), part);
   auto older = spread;
   older.serving.engine.name = "sglang-0.4";
-  CHECK(says(engine_launch(older, sizes_of(older), "sglang").text, "--chunked-prefill-size 4096 "));
+  CHECK(
+      holds(engine_launch(older, sizes_of(older), "sglang").text, "--chunked-prefill-size 4096 "));
   const auto apart = large("{tp: 8, dp: 2}");
   const auto plain = engine_launch(apart, sizes_of(apart), "sglang");
-  CHECK(says(plain.text, "--max-running-requests 64 "));
-  CHECK(says(plain.text, "sglang_router.launch_router"));
-  CHECK_FALSE(says(plain.text, "--dp-size"));
+  CHECK(holds(plain.text, "--max-running-requests 64 "));
+  CHECK(holds(plain.text, "sglang_router.launch_router"));
+  CHECK_FALSE(holds(plain.text, "--dp-size"));
 }
 
 TEST_CASE("vLLM's replicas on two nodes meet at the first, and the script says how it is started") {
@@ -68,13 +69,67 @@ TEST_CASE("vLLM's replicas on two nodes meet at the first, and the script says h
        {"# 2 nodes: start this on each", "--data-parallel-size 4 ", "--data-parallel-size-local 2 ",
         "--data-parallel-address \"$HEAD\"", "--data-parallel-rpc-port 13345",
         "--data-parallel-start-rank $((NODE_RANK * 2))", "\"${HEADLESS[@]}\""})
-    CHECK_MESSAGE(says(launch.text, part), part);
+    CHECK_MESSAGE(holds(launch.text, part), part);
   REQUIRE(launch.notes.size() == 1);
-  CHECK(says(launch.text, "# " + launch.notes[0] + "\nset -euo pipefail"));
+  CHECK(holds(launch.text, "# " + launch.notes[0] + "\nset -euo pipefail"));
   const auto cut = large("{tp: 8, pp: 2, dp: 1}");
   const auto ray = engine_launch(cut, sizes_of(cut), "vllm");
-  CHECK(says(ray.text, "--distributed-executor-backend ray"));
-  CHECK(says(ray.text, "# 2 nodes: start Ray on all of them"));
+  CHECK(holds(ray.text, "--distributed-executor-backend ray"));
+  CHECK(holds(ray.text, "# 2 nodes: start Ray on all of them"));
   const auto one = large("{tp: 8, dp: 1}");
-  CHECK_FALSE(says(engine_launch(one, sizes_of(one), "vllm").text, "HEAD"));
+  CHECK_FALSE(holds(engine_launch(one, sizes_of(one), "vllm").text, "HEAD"));
+}
+
+namespace {
+
+costmodel::ServingScenario small(const std::string& engine, const std::string& serving,
+                                 const std::string& plan = "{tp: 4, dp: 1}",
+                                 const std::string& model = "llama-3.1-8b") {
+  auto s = served::scenario("input_tokens: 1024, output_tokens: 256, concurrency: 64" + serving,
+                            model, "dgx-h100", 16, plan);
+  s.serving.engine.name = engine;
+  return s;
+}
+
+std::string text_of(const costmodel::ServingScenario& s, const char* target) {
+  return engine_launch(s, sizes_of(s), target).text;
+}
+
+}  // namespace
+
+TEST_CASE("vLLM starts: the longest request, a step that holds it, no more sequences than tokens") {
+  CHECK(holds(text_of(small("vllm-0.11", ""), "vllm"), "--max-model-len 1280 "));
+  const std::string uncut = text_of(small("vllm-0.6", ", chunked_prefill: false"), "vllm");
+  CHECK(holds(uncut, "--no-enable-chunked-prefill"));
+  CHECK(holds(uncut, "--max-model-len 1280 "));
+  auto few = small("vllm-0.11", ", chunked_prefill: true, max_num_batched_tokens: 512");
+  few.serving.limits.max_num_seqs = 1024;  // the engine's own
+  CHECK(holds(text_of(few, "vllm"), "--max-num-seqs 512 "));
+  auto little = small("vllm-0.11", ", chunked_prefill: false, max_num_batched_tokens: 2048");
+  little.serving.limits.max_num_batched_tokens = 1200;
+  CHECK_THROWS_WITH_AS(text_of(little, "vllm"), Contains("holds no request of 1280"),
+                       costmodel::ConfigError);
+  const auto host = small("vllm-0.11", ", swap_space_bytes: 8 GiB");
+  CHECK_FALSE(holds(text_of(host, "vllm"), "--swap-space"));
+  const auto notes = engine_launch(host, sizes_of(host), "vllm").notes;
+  REQUIRE(notes.size() == 1);
+  CHECK(holds(notes[0], "gone since 0.18"));
+  CHECK(holds(text_of(small("vllm-0.6", ", swap_space_bytes: 8 GiB"), "vllm"), "--swap-space 8"));
+  CHECK_THROWS_WITH_AS(text_of(small("vllm-0.11", ", block_size: 24"), "vllm"),
+                       Contains("no blocks of 24 tokens"), costmodel::ConfigError);
+  const auto latent = small("vllm-0.11", "", "{tp: 4}", "deepseek-v2-lite");
+  CHECK_FALSE(holds(text_of(latent, "vllm"), "--block-size"));
+}
+
+TEST_CASE("SGLang's words for host memory, pipelines, experts and blocks") {
+  const auto host = small("sglang-0.5", ", cpu_offload_bytes: 8 GiB", "{tp: 1, dp: 1}");
+  CHECK(holds(text_of(host, "sglang"), "--cpu-offload-gb 8"));
+  CHECK(holds(text_of(host, "sglang"), "--context-length 1282"));
+  CHECK(engine_launch(host, sizes_of(host), "sglang").notes.empty());
+  const auto cut = small("sglang-0.5", ", chunked_prefill: true", "{tp: 2, pp: 2}");
+  CHECK_FALSE(holds(text_of(cut, "sglang"), "--enable-mixed-chunk"));
+  const auto spread = small("sglang-0.4", ", weights: fp8", "{tp: 16, ep: 16}", "deepseek-v3");
+  CHECK(holds(text_of(spread, "sglang"), "--enable-ep-moe"));
+  CHECK_THROWS_WITH_AS(text_of(small("sglang-0.5", ", block_size: 24"), "sglang"),
+                       Contains("no multiple of blocks of 24"), costmodel::ConfigError);
 }

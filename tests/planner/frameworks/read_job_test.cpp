@@ -39,4 +39,24 @@ TEST_CASE("a scenario, a script and a log") {
   CHECK_THROWS_WITH(job_of("hello\n"), doctest::Contains("is no description of a job"));
 }
 
+TEST_CASE("flags in YAML, and in a file that only assigns; a flag or two are no job") {
+  const auto yaml = job_of(
+      "ENV_VARS:\n  A: 1\nMODEL_ARGS:\n  --num-layers: 12\n  --hidden-size: 512\n"
+      "  --num-attention-heads: 8\n  --micro-batch-size: 4\n  --global-batch-size: 32\n"
+      "  --seq-length: 1024\n  --max-position-embeddings: 1024\n"
+      "  --tensor-model-parallel-size: 2\n  --bf16: true\n  --swiglu: false\n");
+  CHECK(yaml.scenario.find("model")->find("layers")->text == "12");
+  CHECK(yaml.scenario.find("model")->find("gated_mlp")->text == "false");
+  CHECK(yaml.scenario.find("plan")->find("tp")->text == "2");
+  CHECK(yaml.scenario.find("training")->find("precision")->text == "bf16");
+  const auto file = job_of(
+      "MODEL_ARGS=\"--num-layers 32 --hidden-size 4096 --num-attention-heads 32 --seq-length 4096 "
+      "\\\n  --max-position-embeddings 8192 --micro-batch-size 1 --bf16 --vocab-size 128256\"\n");
+  CHECK(file.scenario.find("model")->find("hidden")->text == "4096");
+  CHECK(file.scenario.find("training")->find("precision")->text == "bf16");
+  CHECK_THROWS_WITH(job_of("pretrain.py --num-layers 4\n"),
+                    doctest::Contains("holds too little of a job: "));
+  CHECK_THROWS_WITH(planner::read_job("/dev/null", "small"), doctest::Contains("no Python file"));
+}
+
 }  // namespace read_job_test
