@@ -133,20 +133,7 @@ void add_sizes(Table& table) {
                     "V, before padding; absent: the family's"));
 }
 
-void add_choices(Table& table) {
-  add(table, P::position_table,
-      usually(key::tokens<M>("max_positions", &M::max_positions, {0, 1'000'000'000},
-                             "rows of a table of learned positions; 0: rotary"),
-              &M::max_positions, [](const M&) { return absent_positions; }));
-  add(table, P::positions,
-      usually(key::word<M>("positions", &M::positions, positions_names,
-                           "how a token knows its place; absent: the family's"),
-              &M::positions, [](const M& m) {
-                if (is_t5(m)) return m.max_positions > 0 ? Positions::learned : Positions::relative;
-                if (is_hybrid(m)) return Positions::none;
-                return is_llama(m) || is_nemotron(m) || m.max_positions == 0 ? Positions::rotary
-                                                                             : Positions::learned;
-              }));
+void add_rotation(Table& table) {
   add(table, P::rotary,
       key::number<M>("rotary_base", &M::rotary_base, 1, 1e12, "of rotary positions; for exports"),
       key::number<M>("rotary_percent", &M::rotary_percent, 1e-3, 1,
@@ -175,6 +162,23 @@ void add_choices(Table& table) {
                  "yarn's; absent: 1; for exports"),
       for_exports("rope_mscale", &M::rope_mscale, "yarn's (DeepSeek); 0: not given; for exports"),
       for_exports("rope_mscale_all_dim", &M::rope_mscale_all_dim, "as rope_mscale; for exports"));
+}
+
+void add_choices(Table& table) {
+  add(table, P::position_table,
+      usually(key::tokens<M>("max_positions", &M::max_positions, {0, 1'000'000'000},
+                             "rows of a table of learned positions; 0: rotary"),
+              &M::max_positions, [](const M&) { return absent_positions; }));
+  add(table, P::positions,
+      usually(key::word<M>("positions", &M::positions, positions_names,
+                           "how a token knows its place; absent: the family's"),
+              &M::positions, [](const M& m) {
+                if (is_t5(m)) return m.max_positions > 0 ? Positions::learned : Positions::relative;
+                if (is_hybrid(m)) return Positions::none;
+                return is_llama(m) || is_nemotron(m) || m.max_positions == 0 ? Positions::rotary
+                                                                             : Positions::learned;
+              }));
+  add_rotation(table);
   add(table, P::norms_and_biases,
       assumed(key::flag<M>("tie_embeddings", &M::tie_embeddings,
                            "the output projection shares the token embedding"),

@@ -354,12 +354,28 @@ void put_pattern(const ModelSpec& m, Value& map) {
   if (m.state_size == 0) put("conv_kernel", m.conv_kernel);
 }
 
+void put_scan(const ModelSpec& m, Value& map) {
+  if (m.state_size == 0) return;
+  const auto put = [&map](const char* key, std::int64_t value) {
+    map.set(key, scalar_value(fmt::format("{}", value)));
+  };
+  put("state_size", m.state_size);
+  put("ssm_groups", m.ssm_groups);
+  put("conv_kernel", m.conv_kernel);
+  if (m.dt_rank > 0) put("dt_rank", m.dt_rank);
+  if (m.layer_pattern.empty()) return;
+  put("mamba_heads", m.mamba_heads);
+  put("mamba_head_dim", m.mamba_head_dim);
+}
+
 // A number that is not `usual`.
 void put_number(Value& map, const char* key, double value, double usual = 0) {
   if (value != usual) map.set(key, scalar_value(fmt::format("{}", value)));
 }
 
 void put_rope(const ModelSpec& m, Value& map) {
+  put_number(map, "rotary_base", m.rotary_base, 10'000);
+  put_number(map, "rotary_percent", m.rotary_percent, 1);
   put_number(map, "rope_scaling_factor", m.rope_scaling_factor);
   if (m.rope_scaling != RopeScaling::none) {
     const auto word = rope_scaling_names[static_cast<std::size_t>(m.rope_scaling)];
@@ -445,14 +461,7 @@ Value to_value(const ModelSpec& m) {
     if (attends) put("kv_heads", m.kv_heads);
     put("head_dim", m.head_dim);
   }
-  if (m.state_size > 0) {
-    put("state_size", m.state_size);
-    put("ssm_groups", m.ssm_groups);
-    put("conv_kernel", m.conv_kernel);
-    if (m.dt_rank > 0) put("dt_rank", m.dt_rank);
-    if (hybrid) put("mamba_heads", m.mamba_heads);
-    if (hybrid) put("mamba_head_dim", m.mamba_head_dim);
-  }
+  put_scan(m, map);
   put_pattern(m, map);
   if (attends) {
     put("ffn_hidden", m.ffn_hidden);
@@ -465,8 +474,6 @@ Value to_value(const ModelSpec& m) {
   if (attends) {
     put("positions", positions_names[static_cast<std::size_t>(m.positions)]);
     put("max_positions", m.max_positions);
-    if (m.rotary_base != 10'000) put("rotary_base", m.rotary_base);
-    if (m.rotary_percent != 1) put("rotary_percent", m.rotary_percent);
     put_rope(m, map);
   }
   put("normalization", normalization_names[static_cast<std::size_t>(m.normalization)]);

@@ -7,6 +7,7 @@
 #include <array>
 #include <cctype>
 #include <map>
+#include <set>
 #include <sstream>
 #include <string_view>
 #include <utility>
@@ -21,13 +22,15 @@ using namespace costmodel;
 
 namespace {
 
+constexpr int deepest_call = 32;
+
 bool is_name(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; }
 
 struct Function {
   std::string name;
   std::size_t first = 0, body = 0, last = 0;  // lines: of `def`, of its body, the one after it
   std::vector<std::pair<std::string, std::string>> defaults;  // of its parameters
-  std::vector<std::size_t> calls;                             // functions of the file
+  std::set<std::size_t> calls;                                // functions of the file
 };
 
 std::vector<std::string> lines_of(const std::string& text) {
@@ -78,14 +81,20 @@ std::vector<std::pair<std::string, std::string>> defaults_of(const std::string& 
   return all;
 }
 
-// Whether `name(` stands in the line, not as a part of a longer name or an attribute.
-bool calls(const std::string& line, const std::string& name) {
-  for (std::size_t at = line.find(name); at != std::string::npos; at = line.find(name, at + 1)) {
-    const bool begins = at == 0 || (!is_name(line[at - 1]) && line[at - 1] != '.');
-    const std::size_t end = at + name.size();
-    if (begins && end < line.size() && line[end] == '(') return true;
+// Names before a bracket, not as attributes.
+void add_calls(const std::string& line, std::vector<std::string>& names) {
+  for (std::size_t i = 0; i < line.size();) {
+    if (!is_name(line[i])) {
+      ++i;
+      continue;
+    }
+    std::size_t end = i;
+    while (end < line.size() && is_name(line[end])) ++end;
+    const bool attribute = i > 0 && line[i - 1] == '.';
+    if (!attribute && end < line.size() && line[end] == '(')
+      names.push_back(line.substr(i, end - i));
+    i = end;
   }
-  return false;
 }
 
 class Recipes {
@@ -93,31 +102,38 @@ class Recipes {
   explicit Recipes(const std::string& text) : lines_(lines_of(text)) {
     for (std::size_t i = 0; i < lines_.size(); ++i)
       if (lines_[i].starts_with("def ")) add(i);
-    for (Function& function : all) {
-      for (std::size_t other = 0; other < all.size(); ++other)
-        if (&all[other] != &function && mentions(function, all[other].name))
-          function.calls.push_back(other);
+    std::map<std::string, std::size_t> places;
+    for (std::size_t i = 0; i < all.size(); ++i) places.emplace(all[i].name, i);
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      std::vector<std::string> names;
+      for (std::size_t line = all[i].body; line < all[i].last; ++line)
+        add_calls(lines_[line], names);
+      for (const std::string& name : names) {
+        const auto found = places.find(name);
+        if (found != places.end() && found->second != i) all[i].calls.insert(found->second);
+      }
     }
   }
 
   // Functions with settings that no other one calls.
   std::vector<std::size_t> recipes() const {
+    std::vector<bool> called(all.size());
+    for (const Function& function : all)
+      for (const std::size_t other : function.calls) called[other] = true;
+    std::vector<signed char> known(all.size(), -1);
     std::vector<std::size_t> found;
-    for (std::size_t i = 0; i < all.size(); ++i) {
-      const bool called = std::ranges::any_of(all, [&](const Function& function) {
-        return std::ranges::find(function.calls, i) != function.calls.end();
-      });
-      if (!called && has_settings(i)) found.push_back(i);
-    }
+    for (std::size_t i = 0; i < all.size(); ++i)
+      if (!called[i] && has_settings(i, known)) found.push_back(i);
     return found;
   }
 
   // Of those that may be asked for.
   std::vector<std::string> names() const {
     constexpr std::size_t most = 60;
+    std::vector<signed char> known(all.size(), -1);
     std::vector<std::string> found;
     for (std::size_t i = 0; i < all.size(); ++i)
-      if (!all[i].name.starts_with('_') && has_settings(i)) found.push_back(all[i].name);
+      if (!all[i].name.starts_with('_') && has_settings(i, known)) found.push_back(all[i].name);
     if (found.size() > most) {
       const std::size_t more = found.size() - most;
       found.resize(most);
@@ -180,44 +196,39 @@ class Recipes {
            line[0] != '\r';
   }
 
-  bool mentions(const Function& function, const std::string& name) const {
-    for (std::size_t i = function.body; i < function.last; ++i)
-      if (calls(lines_[i], name)) return true;
-    return false;
-  }
-
-  // Of the function itself or of those that it calls.
-  bool has_settings(std::size_t at) const {
+  bool sets(const Function& function) const {
     static constexpr std::array<std::string_view, 8> words{
         "parallel_size", "parallel_degree", "batch_size", "seq_len",
         "num_layers",    "model_registry",  "recompute",  "build_model_config"};
-    std::vector<std::size_t> order;
-    visit(at, order);
-    for (const std::size_t one : order) {
-      for (std::size_t i = all[one].body; i < all[one].last; ++i) {
-        const bool set = std::ranges::any_of(words, [&](std::string_view word) {
-          return lines_[i].find(word) != std::string::npos;
-        });
-        if (set) return true;
-      }
+    for (std::size_t i = function.body; i < function.last; ++i) {
+      for (const std::string_view word : words)
+        if (lines_[i].find(word) != std::string::npos) return true;
     }
     return false;
   }
 
+  // Whether each function, or one that it calls, has settings; each is asked once.
+  bool has_settings(std::size_t at, std::vector<signed char>& known, int depth = 0) const {
+    if (known[at] >= 0) return known[at] > 0;
+    known[at] = 0;
+    bool found = sets(all[at]);
+    for (const std::size_t other : all[at].calls) {
+      if (found || depth > deepest_call) break;
+      found = has_settings(other, known, depth + 1);
+    }
+    known[at] = found ? 1 : 0;
+    return found;
+  }
+
   // What is called first stands first.
   void visit(std::size_t at, std::vector<std::size_t>& order) const {
-    std::vector<std::size_t> path;
-    visit(at, order, path);
+    std::set<std::size_t> seen;
+    visit(at, order, seen, 0);
   }
-  void visit(std::size_t at, std::vector<std::size_t>& order,
-             std::vector<std::size_t>& path) const {
-    constexpr std::size_t deepest = 32;
-    if (path.size() > deepest || std::ranges::find(path, at) != path.end() ||
-        std::ranges::find(order, at) != order.end())
-      return;
-    path.push_back(at);
-    for (const std::size_t other : all[at].calls) visit(other, order, path);
-    path.pop_back();
+  void visit(std::size_t at, std::vector<std::size_t>& order, std::set<std::size_t>& seen,
+             int depth) const {
+    if (depth > deepest_call || !seen.insert(at).second) return;
+    for (const std::size_t other : all[at].calls) visit(other, order, seen, depth + 1);
     order.push_back(at);
   }
 

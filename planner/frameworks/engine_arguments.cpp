@@ -274,6 +274,22 @@ void divide_by_replicas(Value& serving, Value& plan, double replicas) {
   divide(serving, "max_num_batched_tokens");
 }
 
+[[noreturn]] void refuse_foreign(const std::string& file, std::string_view family) {
+  const bool vllm = family == "vllm";
+  throw ConfigError({file, 0, 0},
+                    fmt::format("holds no engine argument of {}", vllm ? "vLLM" : "SGLang"),
+                    fmt::format("give a command with --{} ..., or a map of arguments",
+                                vllm ? "tensor-parallel-size" : "tp-size"));
+}
+
+std::string stack_note(const std::optional<SaidEngine>& engine, std::string_view family) {
+  if (engine) return fmt::format("stack {} stands for version {}", engine->stack, engine->version);
+  return fmt::format(
+      "stack {} is assumed: nothing here says the version; write serving.stack (shardplan list "
+      "engines) where it is another",
+      usual_engine(family));
+}
+
 }  // namespace
 
 ImportedJob import_engine(const std::string& text, const std::string& file, std::string_view family,
@@ -305,13 +321,7 @@ ImportedJob import_engine(const std::string& text, const std::string& file, std:
       job.left_out.push_back(fmt::format("--{} {}", name, value));
     }
   }
-  if (!known) {
-    const bool vllm = family == "vllm";
-    throw ConfigError({file, 0, 0},
-                      fmt::format("holds no engine argument of {}", vllm ? "vLLM" : "SGLang"),
-                      fmt::format("give a command with --{} ..., or a map of arguments",
-                                  vllm ? "tensor-parallel-size" : "tp-size"));
-  }
+  if (!known) refuse_foreign(file, family);
   const auto size = [&](const char* key) {
     const Value* written = plan.find(key);
     return written == nullptr ? 1.0 : parse_count(written->text).value_or(1);
@@ -341,11 +351,7 @@ ImportedJob import_engine(const std::string& text, const std::string& file, std:
                   "requests a second; or concurrency: N in its place");
   root.set("serving", engine);
   root.set("plan", plan.is_map() ? plan : parse_yaml("{tp: 1}", file));
-  job.notes.push_back(
-      said ? fmt::format("stack {} stands for version {}", said->stack, said->version)
-           : fmt::format("stack {} is assumed: nothing here says the version; write serving.stack "
-                         "(shardplan list engines) where it is another",
-                         usual_engine(family)));
+  job.notes.push_back(stack_note(said, family));
   return job;
 }
 

@@ -481,9 +481,10 @@ void note_unsaid(const std::vector<std::string>& unsaid, const Scenario& scenari
                  std::vector<std::string>& notes) {
   for (const auto& number : unsaid) {
     const std::string reason = fmt::format("model.{}: Megatron-LM has no argument for it", number);
-    if (scenario.training.fine_tuning.method != FineTuningMethod::pretraining)
+    if (scenario.training.fine_tuning.method != FineTuningMethod::pretraining) {
       throw ConfigError({scenario.file, 0, 0}, reason,
                         "fine-tune the model with another framework");
+    }
     notes.push_back(reason + ", and trains another model");
   }
 }

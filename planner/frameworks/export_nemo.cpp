@@ -171,9 +171,10 @@ OverridesScript export_nemo(const Scenario& scenario, const ParallelPlan& plan) 
   out.notes = megatron.notes;
   out.notes.emplace_back("NeMo 3 has no language models: there, export to megatron-bridge");
   add_learned_positions(scenario, out.notes);
-  for (const auto& argument : fields.without)
+  for (const auto& argument : fields.without) {
     out.notes.push_back(
         argument + " is not exported: it changes neither time nor memory, but what is trained");
+  }
   out.script = script_head({.framework = "NeMo 2.x",
                             .where = "in a container of NeMo 2.x",
                             .notes = out.notes,

@@ -110,9 +110,10 @@ Json optimizer_json(const Scenario& s) {
     const double momentum = s.training.optimizer == Optimizer::sgd ? 0.9 : 0;
     return {{"type", "SGD"}, {"params", {{"lr", 1e-4}, {"momentum", momentum}}}};
   }
-  if (s.training.optimizer == Optimizer::muon)
+  if (s.training.optimizer == Optimizer::muon) {
     return {{"type", "Muon"},
             {"params", {{"lr", 1e-4}, {"momentum", 0.95}, {"weight_decay", 0.1}}}};
+  }
   return {
       {"type", "AdamW"},
       {"params",
