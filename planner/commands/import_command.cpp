@@ -55,13 +55,7 @@ CommandResult import_hf(const Session& session, const std::string& file) {
 }
 
 CommandResult finished(const Session& session, ImportedJob job) {
-  set_model_of_recipe(job, config_names(session.path, "models"));
-  if (const auto& name = session.options.cluster; !name.empty()) {
-    find_config(session.path, "clusters", name, mark_of_argument("--cluster", name));
-    set_cluster(job, name);
-  }
-  for (const auto& assignment : session.options.assignments)
-    set_key(job, assignment, mark_of_argument("--set", assignment));
+  complete_job(session, job);
   CommandResult result{0, {}, {}};
   for (const auto& key : job.missing)
     result.warnings.push_back(fmt::format("missing: {}: {}", key.key, key.remedy));

@@ -286,6 +286,24 @@ std::vector<std::string> note_lines(const std::vector<std::string>& notes) {
   return lines;
 }
 
+void complete_job(const Session& session, ImportedJob& job) {
+  const Options& options = session.options;
+  set_model_of_recipe(job, config_names(session.path, "models"));
+  if (!options.cluster.empty()) {
+    find_config(session.path, "clusters", options.cluster,
+                mark_of_argument("--cluster", options.cluster));
+    set_cluster(job, options.cluster);
+  }
+  for (const auto& assignment : options.assignments)
+    set_key(job, assignment, mark_of_argument("--set", assignment));
+  if (options.cluster.empty()) return;
+  const Value cluster =
+      resolve_config(session.path, "clusters", scalar_value(options.cluster)).value;
+  const Value* node = cluster.find("devices_per_node");
+  const double devices = node == nullptr ? 0 : parse_count(node->text).value_or(0);
+  assume_devices(job, static_cast<std::int64_t>(devices));
+}
+
 JobOperand read_job_operand(const Session& session, const std::string& operand,
                             std::vector<std::string>& told) {
   const Options& options = session.options;
@@ -297,10 +315,7 @@ JobOperand read_job_operand(const Session& session, const std::string& operand,
     return {load_scenario(file, session.path, options.assignments), std::move(written)};
   }
   ImportedJob job = read_job(file, options.recipe);
-  set_model_of_recipe(job, config_names(session.path, "models"));
-  if (!options.cluster.empty()) set_cluster(job, options.cluster);
-  for (const auto& assignment : options.assignments)
-    set_key(job, assignment, mark_of_argument("--set", assignment));
+  complete_job(session, job);
   if (!job.missing.empty()) {
     const MissingKey& key = job.missing.front();
     throw ConfigError({file, 0, 0}, "does not say " + key.key, key.remedy);

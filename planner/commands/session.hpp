@@ -16,6 +16,7 @@
 #include "costmodel/serving/serving_spec.hpp"
 #include "planner/commands/options.hpp"
 #include "planner/diagnosis/remedies.hpp"
+#include "planner/exchange/imported_job.hpp"
 #include "planner/report/plan_report.hpp"
 #include "planner/report/table.hpp"
 #include "planner/search/settled_plan.hpp"
@@ -134,6 +135,10 @@ std::vector<std::string> plan_warnings(const Options& options, const costmodel::
 
 // Notes as lines for standard error.
 std::vector<std::string> note_lines(const std::vector<std::string>& notes);
+
+// What the command line adds to an imported job: --cluster, --set, and, where neither the file nor
+// these have a number of devices, the fewest full nodes of the cluster that its plan divides.
+void complete_job(const Session& session, ImportedJob& job);
 
 // A job as an operand of a command: a scenario, or a framework's own words.
 struct JobOperand {

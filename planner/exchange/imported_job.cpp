@@ -4,9 +4,11 @@
 
 #include <algorithm>
 #include <cctype>
+#include <numeric>
 #include <string_view>
 
 #include "costmodel/base/escape.hpp"
+#include "costmodel/base/unit_text.hpp"
 #include "costmodel/config/override.hpp"
 #include "costmodel/config/yaml.hpp"
 
@@ -23,6 +25,41 @@ void set_cluster(ImportedJob& job, const std::string& name) {
   }
   job.scenario.set("cluster", std::move(cluster));
   std::erase_if(job.missing, [](const MissingKey& key) { return key.key == "cluster.base"; });
+}
+
+namespace {
+
+// A size of the plan; 1 where it has none.
+std::int64_t plan_size(const ImportedJob& job, const char* key) {
+  const Value* plan = job.scenario.find("plan");
+  const Value* written = plan == nullptr || !plan->is_map() ? nullptr : plan->find(key);
+  const double size = written == nullptr ? 1 : parse_count(written->text).value_or(1);
+  constexpr double most = 1'000'000;
+  return size >= 1 && size <= most ? static_cast<std::int64_t>(size) : 1;
+}
+
+}  // namespace
+
+void assume_devices(ImportedJob& job, std::int64_t per_node) {
+  const auto missing = std::ranges::find(job.missing, "cluster.devices", &MissingKey::key);
+  if (missing == job.missing.end() || per_node < 1) return;
+  const std::int64_t model = plan_size(job, "tp") * plan_size(job, "pp") * plan_size(job, "cp");
+  const std::int64_t experts = plan_size(job, "ep") * plan_size(job, "etp") * plan_size(job, "pp");
+  const std::int64_t devices = std::lcm(std::lcm(model, experts), per_node);
+  constexpr std::int64_t most = 1'000'000;
+  if (devices > most) return;
+  job.missing.erase(missing);
+  job.scenario.find("cluster")->set("devices", scalar_value(fmt::format("{}", devices)));
+  job.notes.push_back(
+      fmt::format("{} devices are assumed, the fewest full nodes that the plan divides: --set "
+                  "cluster.devices=N for another number",
+                  devices));
+  const auto batch = std::ranges::find(job.missing, "training.global_batch", &MissingKey::key);
+  if (batch == job.missing.end()) return;
+  const std::int64_t sequences = plan_size(job, "micro_batch") * (devices / model);
+  job.missing.erase(batch);
+  job.scenario.find("training")->set("global_batch", scalar_value(fmt::format("{}", sequences)));
+  job.notes.push_back(fmt::format("the batch is {}, a micro-batch a replica", sequences));
 }
 
 void set_key(ImportedJob& job, const std::string& assignment, const Mark& mark) {

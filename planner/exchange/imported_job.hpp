@@ -2,6 +2,7 @@
 #pragma once
 
 #include <array>
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -31,7 +32,7 @@ struct ImportedJob {
   std::vector<MissingKey> missing;    // each is the word REPLACE in the scenario
   std::vector<std::string> left_out;  // said by the file, and without a key of ours
   std::vector<std::string> notes;     // what was assumed
-  std::string recipe;  // the framework's own, whose model the job has; empty: none
+  std::string recipe;                 // the framework's own, whose model the job has; empty: none
 };
 
 // Names the model of ours, and the number of devices, that the recipe has in its name
@@ -41,6 +42,10 @@ void set_model_of_recipe(ImportedJob& job, const std::vector<std::string>& model
 
 // Names the cluster (--cluster NAME) and keeps its number of devices.
 void set_cluster(ImportedJob& job, const std::string& name);
+
+// Where the file has no number of devices: the fewest full nodes, of `per_node` devices, that the
+// plan's sizes divide, and one micro-batch a replica where it has no batch either. With notes.
+void assume_devices(ImportedJob& job, std::int64_t per_node);
 
 // Sets a key of the scenario ("plan.tp=8", --set), which is then no longer missing. Throws
 // costmodel::ConfigError as assign_path() does.

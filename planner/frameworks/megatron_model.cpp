@@ -8,9 +8,11 @@
 #include <optional>
 #include <string_view>
 
+#include "costmodel/base/escape.hpp"
 #include "costmodel/model/model_spec.hpp"
 #include "planner/frameworks/megatron_pattern.hpp"
 #include "planner/frameworks/megatron_stacks.hpp"
+#include "planner/frameworks/tokenizers.hpp"
 
 namespace planner {
 
@@ -242,13 +244,33 @@ void read_block(MegatronImport& in) {
     in.note(fmt::format("attention dropout {} is taken as hidden dropout {}", attention, hidden));
 }
 
+// Of the tokenizer's model, its vocabulary file or its type, or what the script calls it; 0: none
+// of them is known here.
+std::int64_t vocabulary_by_name(MegatronImport& in, const std::string& type) {
+  std::vector<std::string> names;
+  for (const char* flag : {"--tokenizer-model", "--tokenizer-prompt-format", "--vocab-file"}) {
+    const MegatronArgument* a = in.find(flag);
+    if (a != nullptr && a->unknown.empty() && !a->values.empty())
+      names.push_back(a->values.front());
+  }
+  names.push_back(in.has("--merge-file") ? "GPT2BPETokenizer" : type);  // of byte pairs
+  names.push_back(in.arguments().tokenizer);
+  for (const std::string& name : names) {
+    const auto rows = vocabulary_of(name);
+    if (!rows) continue;
+    in.note(fmt::format("the vocabulary has {} tokens, as that of {}", *rows, shortened(name)));
+    return *rows;
+  }
+  return 0;
+}
+
 // The vocabulary is that of a tokenizer: a log says its padded size, a script perhaps nothing.
 void read_vocabulary(MegatronImport& in) {
   const std::int64_t padded = in.whole("--padded-vocab-size", 0);
   std::int64_t size = in.whole("--vocab-size", 0);
   const std::string tokenizer = in.text("--tokenizer-type");
-  if (size == 0 && tokenizer == "GPT2BPETokenizer") size = 50257;
   if (size == 0) size = padded;
+  if (size == 0) size = vocabulary_by_name(in, tokenizer);
   const std::int64_t divisor = in.whole("--make-vocab-size-divisible-by", 128);
   if (divisor != 128)
     in.leave_out("--make-vocab-size-divisible-by", "the vocabulary is padded to a multiple of 128");

@@ -66,20 +66,39 @@ Command command_of(const ShellScript& script) {
     if (is_training(found.arguments)) return found;
     if (any.arguments.empty()) any = std::move(found);
   }
-  if (!any.arguments.empty()) return any;
   for (const auto& words : script.commands)
     all.arguments.insert(all.arguments.end(), words.begin(), words.end());
-  const auto flag = [](const ShellWord& word) { return is_flag(word.text); };
-  if (std::ranges::any_of(all.arguments, flag)) return all;
-  // A file that only assigns, which another script reads.
+  if (is_training(all.arguments)) return any.arguments.empty() ? all : any;
+  // A command that another program gets as text; or a file that only assigns, which another script
+  // reads: all flags of its variables.
+  ShellWords flags;
   for (const auto& [name, words] : script.variables) {
+    ShellWords flat;
     for (const auto& word : words) {
-      if (word.text.find("--") == std::string::npos) continue;
       std::istringstream text(word.text);
-      for (std::string one; text >> one;) all.arguments.push_back({one, word.mark, ""});
+      for (std::string one; text >> one;) flat.push_back({one, word.mark, ""});
     }
+    const auto program = static_cast<std::ptrdiff_t>(program_of(flat));
+    const bool command = program < static_cast<std::ptrdiff_t>(flat.size());
+    if (command && is_training(flat))
+      return {ShellWords(flat.begin(), flat.begin() + program),
+              ShellWords(flat.begin() + program + 1, flat.end())};
+    if (std::ranges::any_of(flat, [](const ShellWord& word) { return is_flag(word.text); }))
+      flags.insert(flags.end(), flat.begin(), flat.end());
   }
-  return all;
+  if (is_training(flags)) return {{}, flags};
+  return any.arguments.empty() ? all : any;
+}
+
+// What a script calls its tokenizer in a variable; empty: nothing that it states.
+std::string tokenizer_of(const ShellScript& script) {
+  for (const char* name : {"TOKENIZER_MODEL", "HF_MODEL_CKPT", "TOKENIZER_PATH", "TOKENIZER"}) {
+    const auto found = script.variables.find(name);
+    if (found == script.variables.end() || found->second.empty()) continue;
+    const ShellWord& word = found->second.front();
+    if (word.unknown.empty() && !word.text.empty()) return word.text;
+  }
+  return "";
 }
 
 std::vector<MegatronArgument> arguments_of(const ShellWords& words) {
@@ -132,6 +151,7 @@ MegatronArguments read_megatron_script(const std::string& text, const std::strin
   MegatronArguments out;
   out.list = arguments_of(command.arguments);
   const Launched launched = launched_by(script, command.launcher);
+  out.tokenizer = tokenizer_of(script);
   out.world_size = launched.world_size;
   out.per_node = launched.per_node;
   if (launched.by_variable) out.notes.emplace_back(world_size_note);

@@ -52,4 +52,24 @@ TEST_CASE("a recipe's name has its model and its devices, where the file has nei
   CHECK(of("").missing.size() == 2);
 }
 
+TEST_CASE("full nodes that the plan divides where no number of devices is known, and one batch") {
+  const auto of = [](const std::string& arguments) {
+    auto job = planner::import_megatron(planner::read_megatron_script(
+        "--num-layers 8 --hidden-size 64 --micro-batch-size 2 " + arguments, "x.sh"));
+    planner::assume_devices(job, 8);
+    return job;
+  };
+  const auto devices = [](const planner::ImportedJob& job) {
+    return job.scenario.find("cluster")->find("devices")->text;
+  };
+  CHECK(devices(of("")) == "8");
+  CHECK(devices(of("--tensor-model-parallel-size 4 --pipeline-model-parallel-size 4")) == "16");
+  CHECK(devices(of("--tensor-model-parallel-size 2 --num-experts 64 "
+                   "--expert-model-parallel-size 32 --expert-tensor-parallel-size 1")) == "32");
+  const auto job = of("--tensor-model-parallel-size 2");
+  CHECK(job.scenario.find("training")->find("global_batch")->text == "8");  // 4 replicas of 2
+  const auto given = of("--global-batch-size 64");
+  CHECK(given.scenario.find("training")->find("global_batch")->text == "64");
+}
+
 }  // namespace imported_job_test

@@ -63,4 +63,17 @@ TEST_CASE("a converter after the training is not the training") {
   CHECK(out.world_size == 8);
 }
 
+TEST_CASE("a command that is handed on as text, and the tokenizer that a variable names") {
+  const auto out = read_megatron_script(
+      "ARGS=(\n  --num-layers 61\n  --hidden-size 7168\n)\n"
+      "TOKENIZER_MODEL=deepseek-ai/DeepSeek-V3\n"
+      "RUN=\"cd x; python ${X}/pretrain_gpt.py ${ARGS[@]}\"\n"
+      "srun --mpi=pmix --label bash -c \"$OTHER\"\n",
+      "x");
+  REQUIRE(out.find("--num-layers") != nullptr);
+  CHECK(out.find("--num-layers")->values.front() == "61");
+  CHECK(out.find("--hidden-size")->values.front() == "7168");
+  CHECK(out.tokenizer == "deepseek-ai/DeepSeek-V3");
+}
+
 }  // namespace megatron_script_test

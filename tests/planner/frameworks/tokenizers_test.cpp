@@ -1,0 +1,18 @@
+// Vocabularies by a tokenizer's name.
+#include "planner/frameworks/tokenizers.hpp"
+
+#include <doctest/doctest.h>
+
+using planner::vocabulary_of;
+
+TEST_CASE("the longest name that stands in a tokenizer's decides") {
+  CHECK(vocabulary_of("meta-llama/Llama-3.1-8B-Instruct") == 128'256);
+  CHECK(vocabulary_of("Qwen/Qwen2.5-7B-Instruct") == 152'064);
+  CHECK(vocabulary_of("Qwen/Qwen2.5-0.5B") == 151'936);
+  CHECK(vocabulary_of("/checkpoints/mixtral-hf/tokenizer.model") == 32'000);
+  CHECK(vocabulary_of("nvidia/Nemotron-Mini-4B-Instruct") == 256'000);
+  CHECK(vocabulary_of("nvidia/NVIDIA-Nemotron-Nano-9B-v2") == 131'072);
+  CHECK(vocabulary_of("nvidia/Llama-3.1-Nemotron-70B") == 128'256);
+  CHECK_FALSE(vocabulary_of("/data/tokenizer.model").has_value());
+  CHECK_FALSE(vocabulary_of("").has_value());
+}
