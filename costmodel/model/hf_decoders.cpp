@@ -1,6 +1,7 @@
 #include "costmodel/model/hf_decoders.hpp"
 
 #include <array>
+#include <cmath>
 #include <utility>
 
 #include "costmodel/base/escape.hpp"
@@ -112,6 +113,12 @@ class Gemma : public Decoder {
     attention_pattern(std::string(static_cast<std::size_t>(every - 1), 'S') + "F", layers_);
     dropout({"attention_dropout"}, 0);
     softcaps();
+    // Its norms multiply by 1 + weight, and embeddings by sqrt(hidden) (transformers,
+    // Gemma2RMSNorm, Gemma2Model).
+    put("layernorm_1p", true, "model_type");
+    put("embedding_multiplier", std::sqrt(static_cast<double>(hidden_)), "hidden_size");
+    if (const auto scalar = reader_.number("query_pre_attn_scalar", Dimension::count, 1, 1e9))
+      put("attention_multiplier", 1 / std::sqrt(*scalar), "query_pre_attn_scalar");
     if (reader_.optional("rope_local_base_freq") != nullptr)
       tell("rope_local_base_freq, the windows' own base, is left out: it costs nothing");
   }

@@ -200,7 +200,7 @@ class Llama : public HfTranslation {
         neox && reader_.optional("rotary_emb_base") != nullptr ? "rotary_emb_base" : "rope_theta";
     std::optional<double> base = reader_.number(key, Dimension::count, 1, 1e12);
     // Where transformers 5 writes it.
-    if (const Value* all = reader_.optional("rope_parameters"); all != nullptr && all->is_map())
+    if (const Value* all = rope_parameters())
       base = MapReader(*all, "rope_parameters").number("rope_theta", Dimension::count, 1, 1e12);
     const std::string_view part = neox ? "rotary_pct" : "partial_rotary_factor";
     constexpr double neox_part = 0.25;  // GPTNeoXConfig's default

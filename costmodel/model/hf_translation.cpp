@@ -138,29 +138,37 @@ void HfTranslation::rotary() {
   put("max_positions", 0, "model_type");
   std::optional<double> base = reader_.number("rope_theta", Dimension::count, 1, 1e12);
   const auto percent = reader_.number("partial_rotary_factor", Dimension::count, 1e-3, 1);
-  const Value* fresh = reader_.optional("rope_parameters");  // of transformers 5
-  if (fresh != nullptr && fresh->is_map())
+  if (const Value* fresh = rope_parameters())
     base = MapReader(*fresh, "rope_parameters").number("rope_theta", Dimension::count, 1, 1e12);
   put_rotation(base, "rope_theta", percent, "partial_rotary_factor");
   rope_scaling();
 }
 
+const Value* HfTranslation::rope_parameters() {
+  const Value* all = reader_.optional("rope_parameters");
+  if (all == nullptr || !all->is_map()) return nullptr;
+  const Value* full = all->find("full_attention");
+  return full != nullptr && full->is_map() ? full : all;
+}
+
 void HfTranslation::rope_scaling() {
   const Value* scaling = reader_.optional("rope_scaling");
-  if (scaling == nullptr) scaling = reader_.optional("rope_parameters");
+  if (scaling == nullptr) scaling = rope_parameters();
   if (scaling == nullptr || !scaling->is_map()) return;
   MapReader inner(*scaling, "rope_scaling");
   std::string type = inner.text("rope_type").value_or(inner.text("type").value_or("default"));
   if (type == "su") type = "longrope";  // as Phi-3's first files call it
-  if (type == "default") return;
-  if (std::ranges::count(rope_scaling_names, type) == 0) {
-    return tell(fmt::format(
-        "its rope_scaling {} is left out: it costs nothing, but an exported script trains without "
-        "it",
-        shortened(type)));
-  }
+  if (type == "default" || type == "none") return;
   constexpr double llama3_factor = 8;
   const auto factor = inner.number("factor", Dimension::count, 1, 1e4);
+  const bool usable = factor || type == "llama3" || type == "longrope";
+  if (std::ranges::count(rope_scaling_names, type) == 0 || !usable) {
+    return tell(
+        fmt::format("its rope_scaling {} is left out{}: it costs nothing, but an exported script "
+                    "trains without "
+                    "it",
+                    shortened(type), usable ? "" : ", which has no factor"));
+  }
   put("rope_scaling_type", type, "rope_scaling");
   if (factor || type == "llama3")
     put("rope_scaling_factor", factor.value_or(llama3_factor), "rope_scaling");
@@ -169,6 +177,10 @@ void HfTranslation::rope_scaling() {
       put(ours, *value, "rope_scaling");
   };
   copy("rope_original_positions", "original_max_position_embeddings");
+  if (const auto length =
+          reader_.number("original_max_position_embeddings", Dimension::count, 1, 1e9);
+      length && inner.optional("original_max_position_embeddings") == nullptr)
+    put("rope_original_positions", *length, "original_max_position_embeddings");
   copy("rope_low_freq_factor", "low_freq_factor");
   copy("rope_high_freq_factor", "high_freq_factor");
   copy("rope_beta_fast", "beta_fast");

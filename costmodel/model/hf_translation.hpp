@@ -68,6 +68,8 @@ class HfTranslation {
   void activation(std::string_view hf_key, std::string_view usual);
   // Puts the base of rotary positions, the part that is rotated, and their scaling.
   void rotary();
+  // The map of transformers 5; of kinds of layers that of full attention. Null: none.
+  const Value* rope_parameters();
   // Puts the scaling that `rope_scaling`, or rope_parameters of transformers 5, has; reports what
   // has no key.
   void rope_scaling();

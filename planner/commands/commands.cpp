@@ -208,8 +208,8 @@ const std::vector<CommandRow> command_rows{
      nullptr,
      true},
     {{.name = "import",
-      .operands =
-          "hf|nccl-tests|megatron|megatron-bridge|nemo|torchtitan|deepspeed|vllm|topo|slurm FILE",
+      .operands = "hf|nccl-tests|megatron|megatron-bridge|nemo|torchtitan|deepspeed|vllm|sglang|"
+                  "topo|slurm FILE",
       .least = 2,
       .most = 2,
       .formats = "text json yaml",
@@ -217,7 +217,8 @@ const std::vector<CommandRow> command_rows{
           "a foreign description in, YAML of ours out (hf: a Hugging Face config.json; "
           "nccl-tests: a log; megatron: a launch script, arguments or log; "
           "megatron-bridge, nemo: overrides, or Python that sets fields; torchtitan: its TOML "
-          "or Python configuration; deepspeed: a ds_config.json; vllm: engine arguments; topo: "
+          "or Python configuration; deepspeed: a ds_config.json; vllm, sglang: engine arguments; "
+          "topo: "
           "nvidia-smi topo -m as a cluster; slurm: env | grep SLURM)",
       .examples = {"shardplan import hf config.json --out configs/models/mine.yaml",
                    "shardplan import nccl-tests all_reduce.log --out network.yaml",

@@ -86,38 +86,48 @@ std::string letters_of(std::string_view name) {
 
 namespace {
 
-void set_devices_of_recipe(ImportedJob& job) {
-  const auto missing = std::ranges::find(job.missing, "cluster.devices", &MissingKey::key);
-  const std::size_t end = job.recipe.find("gpu_");
-  if (missing == job.missing.end() || end == std::string::npos) return;
-  const std::size_t before = job.recipe.find_last_not_of("0123456789", end == 0 ? 0 : end - 1);
-  const std::string count = job.recipe.substr(before + 1, end - before - 1);
+// Of "..._256gpu_...".
+std::string devices_in(const std::string& recipe) {
+  const std::size_t end = recipe.find("gpu_");
+  if (end == std::string::npos || end == 0) return "";
+  const std::size_t before = recipe.find_last_not_of("0123456789", end - 1);
+  const std::size_t from = before == std::string::npos ? 0 : before + 1;
   constexpr std::size_t digits = 6;
-  if (count.empty() || count.size() > digits) return;
-  job.scenario.find("cluster")->set("devices", scalar_value(count));
-  job.missing.erase(missing);
+  return end - from <= digits ? recipe.substr(from, end - from) : "";
+}
+
+// The model of ours that the name begins with, the longest: qwen2-72b, not qwen2-7b.
+std::string model_in(const std::string& recipe, const std::vector<std::string>& models) {
+  const std::string name = letters_of(recipe);
+  std::string best;
+  for (const std::string& model : models) {
+    const std::string letters = letters_of(model);
+    const bool fits = name.starts_with(letters) && letters.size() > letters_of(best).size();
+    const bool cut = fits && name.size() > letters.size() &&
+                     std::isdigit(static_cast<unsigned char>(name[letters.size()])) != 0;
+    if (fits && !cut) best = model;
+  }
+  return best;
 }
 
 }  // namespace
 
 void set_model_of_recipe(ImportedJob& job, const std::vector<std::string>& models) {
-  set_devices_of_recipe(job);
-  const auto missing = std::ranges::find(job.missing, "model.base", &MissingKey::key);
-  if (job.recipe.empty() || missing == job.missing.end()) return;
-  const std::string recipe = letters_of(job.recipe);
-  std::string best;  // the longest that it begins with: qwen2-72b, not qwen2-7b
-  for (const std::string& model : models) {
-    const std::string letters = letters_of(model);
-    const bool fits = recipe.starts_with(letters) && letters.size() > letters_of(best).size();
-    const bool cut = fits && recipe.size() > letters.size() &&
-                     std::isdigit(static_cast<unsigned char>(recipe[letters.size()])) != 0;
-    if (fits && !cut) best = model;
+  for (const std::string& recipe : job.recipes) {
+    const auto devices = std::ranges::find(job.missing, "cluster.devices", &MissingKey::key);
+    if (const std::string count = devices_in(recipe);
+        devices != job.missing.end() && !count.empty()) {
+      job.scenario.find("cluster")->set("devices", scalar_value(count));
+      job.missing.erase(devices);
+    }
+    const auto base = std::ranges::find(job.missing, "model.base", &MissingKey::key);
+    const std::string model = model_in(recipe, models);
+    if (base == job.missing.end() || model.empty()) continue;
+    job.scenario.set("model", scalar_value(model));
+    job.missing.erase(base);
+    job.notes.push_back(
+        fmt::format("the model is {}, as the recipe {} is called", model, shortened(recipe)));
   }
-  if (best.empty()) return;
-  job.scenario.set("model", scalar_value(best));
-  job.missing.erase(missing);
-  job.notes.push_back(
-      fmt::format("the model is {}, as the recipe {} is called", best, shortened(job.recipe)));
 }
 
 std::string to_yaml(const ImportedJob& job) {

@@ -32,10 +32,11 @@ struct ImportedJob {
   std::vector<MissingKey> missing;    // each is the word REPLACE in the scenario
   std::vector<std::string> left_out;  // said by the file, and without a key of ours
   std::vector<std::string> notes;     // what was assumed
-  std::string recipe;                 // the framework's own, whose model the job has; empty: none
+  std::vector<std::string> recipes;   // names of what the job is made of, the nearest first
 };
 
-// Names the model of ours, and the number of devices, that the recipe has in its name
+// Names the model of ours, and the number of devices, that the nearest recipe with one has in its
+// name
 // ("llama31_405b_pretrain_256gpu_h100_bf16_config": llama-3.1-405b, 256), where the file has no
 // other; nothing where there is none.
 void set_model_of_recipe(ImportedJob& job, const std::vector<std::string>& models);

@@ -29,7 +29,8 @@ bool is_name(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 |
 struct Function {
   std::string name;
   std::size_t first = 0, body = 0, last = 0;  // lines: of `def`, of its body, the one after it
-  std::vector<std::pair<std::string, std::string>> defaults;  // of its parameters
+  std::vector<std::string> parameters;
+  std::vector<std::pair<std::string, std::string>> defaults;  // of those that have a literal
   std::set<std::size_t> calls;                                // functions of the file
 };
 
@@ -55,23 +56,28 @@ bool is_literal(const std::string& text) {
   return !text.empty() && text.find_first_not_of("0123456789_.e+-") == std::string::npos;
 }
 
-// "num_nodes: int = 1, name: str = "default"" as names and defaults.
-std::vector<std::pair<std::string, std::string>> defaults_of(const std::string& parameters) {
+// "num_nodes: int = 1, name, x = 2" as names and values, empty where there is none: of parameters,
+// and of a call's arguments, whose positional ones are all name.
+std::vector<std::pair<std::string, std::string>> items_of(const std::string& list) {
   std::vector<std::pair<std::string, std::string>> all;
   int depth = 0;
+  char quote = 0;
   std::string one;
   const auto take = [&] {
     const std::size_t equals = one.find('=');
+    const std::string name = trimmed(one.substr(0, std::min(equals, one.find(':'))));
     if (equals != std::string::npos) {
-      const std::string name = trimmed(one.substr(0, std::min(equals, one.find(':'))));
-      const std::string value = trimmed(one.substr(equals + 1));
-      if (is_literal(value)) all.emplace_back(name, value);
+      all.emplace_back(name, trimmed(one.substr(equals + 1)));
+    } else if (!name.empty()) {
+      all.emplace_back(name, "");
     }
     one.clear();
   };
-  for (const char c : parameters) {
-    depth += c == '(' || c == '[' || c == '{' ? 1 : c == ')' || c == ']' || c == '}' ? -1 : 0;
-    if (c == ',' && depth == 0) {
+  for (const char c : list) {
+    if (c == '"' || c == '\'') quote = quote == 0 ? c : quote == c ? '\0' : quote;
+    if (quote == 0)
+      depth += c == '(' || c == '[' || c == '{' ? 1 : c == ')' || c == ']' || c == '}' ? -1 : 0;
+    if (c == ',' && depth == 0 && quote == 0) {
       take();
     } else {
       one += c;
@@ -101,16 +107,15 @@ class Recipes {
  public:
   explicit Recipes(const std::string& text) : lines_(lines_of(text)) {
     for (std::size_t i = 0; i < lines_.size(); ++i)
-      if (lines_[i].starts_with("def ")) add(i);
-    std::map<std::string, std::size_t> places;
-    for (std::size_t i = 0; i < all.size(); ++i) places.emplace(all[i].name, i);
+      if (lines_[i].starts_with("def ") || lines_[i].starts_with("async def ")) add(i);
+    for (std::size_t i = 0; i < all.size(); ++i) places_[all[i].name] = i;
     for (std::size_t i = 0; i < all.size(); ++i) {
       std::vector<std::string> names;
       for (std::size_t line = all[i].body; line < all[i].last; ++line)
         add_calls(lines_[line], names);
       for (const std::string& name : names) {
-        const auto found = places.find(name);
-        if (found != places.end() && found->second != i) all[i].calls.insert(found->second);
+        const auto found = places_.find(name);
+        if (found != places_.end() && found->second != i) all[i].calls.insert(found->second);
       }
     }
   }
@@ -132,8 +137,10 @@ class Recipes {
     constexpr std::size_t most = 60;
     std::vector<signed char> known(all.size(), -1);
     std::vector<std::string> found;
-    for (std::size_t i = 0; i < all.size(); ++i)
-      if (!all[i].name.starts_with('_') && has_settings(i, known)) found.push_back(all[i].name);
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      if (!all[i].name.starts_with('_') && places_.at(all[i].name) == i && has_settings(i, known))
+        found.push_back(all[i].name);
+    }
     if (found.size() > most) {
       const std::size_t more = found.size() - most;
       found.resize(most);
@@ -142,21 +149,25 @@ class Recipes {
     return found;
   }
 
+  // The module's lines in their places, then those of the recipe with what it calls before each
+  // call.
   std::string text_of(std::size_t recipe) const {
-    std::vector<std::size_t> order;
-    visit(recipe, order);
-    const bool in_place = std::ranges::is_sorted(order);
     std::vector<std::string> out = lines_;
     for (const Function& function : all)
       for (std::size_t i = function.first; i < function.last; ++i) out[i].clear();
-    for (const std::size_t one : order) {
-      for (std::size_t i = all[one].body; i < all[one].last; ++i) {
-        std::string line = with_defaults(lines_[i], all[one]);
-        if (in_place) {
-          out[i] = std::move(line);
-        } else {
-          out.push_back(std::move(line));
-        }
+    Names module;
+    for (const std::string& line : out) add_name(line, module);
+    std::vector<std::string> body;
+    Names names = module;
+    for (const std::string& parameter : all[recipe].parameters) names.erase(parameter);
+    for (const auto& [name, value] : all[recipe].defaults) names[name] = value;
+    expand(recipe, names, module, body, 0);
+    const bool in_place = all[recipe].calls.empty();
+    for (std::size_t i = 0; i < body.size(); ++i) {
+      if (in_place) {
+        out[all[recipe].body + i] = body[i];
+      } else {
+        out.push_back(body[i]);
       }
     }
     return fmt::format("{}\n", fmt::join(out, "\n"));
@@ -168,26 +179,40 @@ class Recipes {
   void add(std::size_t first) {
     Function function;
     function.first = first;
-    const std::string& head = lines_[first];
-    std::size_t at = 4;
-    while (at < head.size() && is_name(head[at])) function.name += head[at++];
+    function.body = lines_.size();  // of brackets that are not closed
+    std::size_t line = first, at = lines_[first].find("def ") + 4;
+    while (at < lines_[first].size() && is_name(lines_[first][at]))
+      function.name += lines_[first][at++];
     int depth = 0;
+    char quote = 0;
     std::string parameters;
-    std::size_t line = first;
-    for (bool open = true; open && line < lines_.size(); at = 0, open = open && ++line > 0) {
+    for (bool open = true; open && line < lines_.size(); ++line, at = 0) {
       for (; at < lines_[line].size() && open; ++at) {
         const char c = lines_[line][at];
-        if (c == '(' && depth++ == 0) continue;
-        if (c == ')' && --depth == 0) open = false;
+        if (c == '"' || c == '\'') quote = quote == 0 ? c : quote == c ? '\0' : quote;
+        if (c == '#' && quote == 0) break;
+        if (quote == 0 && c == '(' && depth++ == 0) continue;
+        if (quote == 0 && c == ')' && --depth == 0) open = false;
         if (depth > 0) parameters += c;
       }
-      if (!open) break;
+      if (!open) {  // a body on the line of its head takes the line
+        const std::size_t colon = lines_[line].find(':', at);
+        const std::string rest =
+            colon == std::string::npos ? "" : trimmed(lines_[line].substr(colon + 1));
+        function.body = line + 1;
+        if (rest.empty() || rest[0] == '#') break;
+        lines_[line] = "    " + rest;
+        function.body = line;
+        break;
+      }
     }
-    function.body = std::min(line + 1, lines_.size());
-    function.last = function.body;
+    function.last = std::min(std::max(function.body, line + 1), lines_.size());
     while (function.last < lines_.size() && !begins_statement(lines_[function.last]))
       ++function.last;
-    function.defaults = defaults_of(parameters);
+    for (const auto& [name, value] : items_of(parameters)) {
+      function.parameters.push_back(name);
+      if (is_literal(value)) function.defaults.emplace_back(name, value);
+    }
     all.push_back(std::move(function));
   }
 
@@ -220,23 +245,88 @@ class Recipes {
     return found;
   }
 
-  // What is called first stands first.
-  void visit(std::size_t at, std::vector<std::size_t>& order) const {
-    std::set<std::size_t> seen;
-    visit(at, order, seen, 0);
-  }
-  void visit(std::size_t at, std::vector<std::size_t>& order, std::set<std::size_t>& seen,
-             int depth) const {
-    if (depth > deepest_call || !seen.insert(at).second) return;
-    for (const std::size_t other : all[at].calls) visit(other, order, seen, depth + 1);
-    order.push_back(at);
+  using Names = std::map<std::string, std::string>;
+
+  // "name = 8", a literal that stands for the name from there on.
+  static void add_name(const std::string& line, Names& names) {
+    const std::size_t equals = line.find('=');
+    if (equals == std::string::npos || line.compare(equals, 2, "==") == 0) return;
+    const std::string name = trimmed(line.substr(0, equals));
+    std::string value = trimmed(line.substr(equals + 1));
+    value = trimmed(value.substr(0, value.find('#')));
+    if (name.empty() || !std::ranges::all_of(name, is_name)) return;
+    if (is_literal(value)) {
+      names[name] = value;
+    } else {
+      names.erase(name);
+    }
   }
 
-  // A parameter's name stands for its default, but as an attribute or as another call's keyword.
-  static std::string with_defaults(const std::string& line, const Function& function) {
+  // The lines of a function; those of a function that a line calls stand before it, with the call's
+  // arguments.
+  void expand(std::size_t at, Names names, const Names& module, std::vector<std::string>& out,
+              int depth) const {
+    constexpr std::size_t most_lines = 200'000;
+    for (std::size_t i = all[at].body; i < all[at].last && out.size() < most_lines; ++i) {
+      std::vector<std::string> called;
+      if (!all[at].calls.empty()) add_calls(lines_[i], called);
+      for (const std::string& name : called) {
+        const auto found = places_.find(name);
+        if (found == places_.end() || found->second == at || depth >= deepest_call) continue;
+        const std::string arguments = with_names(arguments_of(i, name, all[at].last), names);
+        const Names inner = bound(all[found->second], arguments, module);
+        expand(found->second, inner, module, out, depth + 1);
+      }
+      out.push_back(with_names(lines_[i], names));
+      add_name(out.back(), names);
+    }
+  }
+
+  // What stands between the brackets of the call, over several lines.
+  std::string arguments_of(std::size_t line, const std::string& name, std::size_t last) const {
+    std::string text;
+    std::size_t at = lines_[line].find(name + "(") + name.size();
+    int depth = 0;
+    for (; line < last; ++line, at = 0) {
+      for (; at < lines_[line].size(); ++at) {
+        const char c = lines_[line][at];
+        if (c == '#') break;
+        if (c == '(' && depth++ == 0) continue;
+        if (c == ')' && --depth == 0) return text;
+        text += c;
+      }
+    }
+    return text;
+  }
+
+  // A function's parameters at a call: literals of the call, else defaults, else nothing.
+  static Names bound(const Function& function, const std::string& arguments, Names names) {
+    for (const std::string& parameter : function.parameters) names.erase(parameter);
+    for (const auto& [name, value] : function.defaults) names[name] = value;
+    std::size_t position = 0;
+    for (const auto& [name, value] : items_of(arguments)) {
+      const bool positional = value.empty();
+      if (positional && position >= function.parameters.size()) break;
+      const std::string& parameter = positional ? function.parameters[position++] : name;
+      const std::string& given = positional ? name : value;
+      if (is_literal(given)) {
+        names[parameter] = given;
+      } else {
+        names.erase(parameter);
+      }
+    }
+    return names;
+  }
+
+  // A name stands for its value, but as an attribute, as another call's keyword and where it is
+  // set.
+  static std::string with_names(const std::string& line, const Names& names) {
     std::string out;
+    char quote = 0;
     for (std::size_t i = 0; i < line.size();) {
-      if (!is_name(line[i])) {
+      const char c = line[i];
+      if (c == '"' || c == '\'') quote = quote == 0 ? c : quote == c ? '\0' : quote;
+      if (quote != 0 || !is_name(c)) {
         out += line[i++];
         continue;
       }
@@ -245,39 +335,41 @@ class Recipes {
       const std::string name = line.substr(i, end - i);
       const bool attribute = i > 0 && line[i - 1] == '.';
       const std::size_t next = std::min(line.find_first_not_of(' ', end), line.size());
-      const bool keyword = line.compare(next, 1, "=") == 0 && line.compare(next, 2, "==") != 0;
-      const auto found = std::ranges::find_if(
-          function.defaults, [&](const auto& parameter) { return parameter.first == name; });
-      out += attribute || keyword || found == function.defaults.end() ? name : found->second;
+      const bool set = line.compare(next, 1, "=") == 0 && line.compare(next, 2, "==") != 0;
+      const bool object = line.compare(end, 1, ".") == 0;
+      const auto found = names.find(name);
+      out += attribute || set || object || found == names.end() ? name : found->second;
       i = end;
     }
     return out;
   }
 
   std::vector<std::string> lines_;
+  std::map<std::string, std::size_t> places_;  // of a name that is defined twice the last
 };
 
 }  // namespace
 
 std::string python_recipe(const std::string& text, const std::string& file,
-                          const std::string& recipe) {
+                          const std::string& recipe, std::string* chosen) {
   const Recipes functions(text);
   const std::vector<std::string> names = functions.names();
   const auto found = functions.recipes();
-  if (!recipe.empty()) {
-    const auto named =
-        std::ranges::find_if(functions.all, [&](const Function& f) { return f.name == recipe; });
-    if (named != functions.all.end())
-      return functions.text_of(static_cast<std::size_t>(named - functions.all.begin()));
-    throw ConfigError({file, 0, 0}, fmt::format("has no recipe {}", quote(recipe)),
-                      names.empty() ? "leave --recipe out"
-                                    : fmt::format("its recipes: {}", fmt::join(names, ", ")));
-  }
-  if (found.size() > 1) {
+  if (recipe.empty() && found.size() > 1) {
     throw ConfigError({file, 0, 0}, "has several recipes",
                       fmt::format("name one with --recipe: {}", fmt::join(names, ", ")));
   }
-  return found.empty() ? text : functions.text_of(found.front());
+  if (recipe.empty() && found.empty()) return text;
+  const std::string& name = recipe.empty() ? functions.all[found.front()].name : recipe;
+  const auto named = std::find_if(functions.all.rbegin(), functions.all.rend(),
+                                  [&](const Function& f) { return f.name == name; });
+  if (named == functions.all.rend()) {
+    throw ConfigError({file, 0, 0}, fmt::format("has no recipe {}", quote(name)),
+                      names.empty() ? "leave --recipe out"
+                                    : fmt::format("its recipes: {}", fmt::join(names, ", ")));
+  }
+  if (chosen != nullptr) *chosen = name;
+  return functions.text_of(static_cast<std::size_t>(functions.all.rend() - named - 1));
 }
 
 }  // namespace planner

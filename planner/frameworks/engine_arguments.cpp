@@ -57,7 +57,10 @@ std::string long_name(const std::string& name) {
   return with_dashes(name);
 }
 
-bool is_option(const std::string& word) { return word.size() > 1 && word[0] == '-'; }
+bool is_option(const std::string& word) {
+  return word.size() > 1 && word[0] == '-' &&
+         std::isdigit(static_cast<unsigned char>(word[1])) == 0;
+}
 
 // The word after which an engine's arguments stand: "vllm" itself, its module or its image.
 std::size_t after_engine(const ShellWords& words) {
@@ -168,7 +171,8 @@ std::string gib_of(const std::string& text, const std::string& file) {
 
 void require_whole(const std::string& name, const std::string& value, const std::string& file) {
   const auto n = parse_count(value);
-  if (n && *n >= 1 && *n == std::floor(*n)) return;
+  constexpr double most = 1e9;
+  if (n && *n >= 1 && *n <= most && *n == std::floor(*n)) return;
   throw ConfigError({file, 0, 0},
                     fmt::format("--{} is {}, no whole number from 1 on", name, quote(value)),
                     "write a number, such as 8");
@@ -186,15 +190,17 @@ bool take_special(const std::string& name, const std::string& value, const std::
     serving.set("weights", scalar_value(weights));
   } else if (name == "kv-cache-dtype") {
     serving.set("kv_cache", scalar_value(value.starts_with("fp8") ? "fp8" : "bf16"));
+  } else if (name == "no-enable-chunked-prefill") {
+    serving.set("chunked_prefill", scalar_value("false"));
   } else if (name == "enable-prefix-caching") {
     job.notes.emplace_back(
         "prefix caching is on: set serving.prefix_hit_share to the part of "
         "prompt tokens that it finds");
   } else {
     return name == "dtype" || name == "enable-expert-parallel" || name == "headless" ||
-           name == "max-model-len" || name == "expert-parallel-size" ||
-           name == "disable-radix-cache" || name == "nnodes" || name == "node-rank" ||
-           name.starts_with("data-parallel-") || name == "distributed-executor-backend";
+           name == "max-model-len" || name == "disable-radix-cache" || name == "nnodes" ||
+           name == "node-rank" || name.starts_with("data-parallel-") ||
+           name == "distributed-executor-backend";
   }
   return true;
 }
@@ -203,8 +209,17 @@ std::string usual_engine(std::string_view family) {
   return family == "vllm" ? "vllm-0.9" : "sglang-0.5";
 }
 
-// DeepSeek publishes V3, R1 and what came of them in fp8, which engines read from the checkpoint.
-bool published_in_fp8(const std::string& model) { return model == "deepseek-v3"; }
+// The format of a checkpoint by its name: DeepSeek's own of V3 and R1 are in fp8, which engines
+// read from them; others have it in their names. Empty: 16 bits.
+std::string published_format(std::string name, const std::string& model) {
+  std::transform(name.begin(), name.end(), name.begin(),
+                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  const auto holds = [&](const char* word) { return name.find(word) != std::string::npos; };
+  if (holds("awq") || holds("gptq") || holds("int4")) return "int4";
+  if (holds("fp4")) return "nvfp4";
+  if (holds("fp8")) return "fp8";
+  return name.starts_with("deepseek-ai/") && model == "deepseek-v3" ? "fp8" : "";
+}
 
 struct SaidEngine {
   std::string stack, version;
@@ -262,17 +277,73 @@ void require_missing(ImportedJob& job, Value& part, const std::string& prefix,
 }
 
 // With data-parallel attention SGLang's tensor size and limits are of all replicas (engine_launch).
-void divide_by_replicas(Value& serving, Value& plan, double replicas) {
-  const auto divide = [&](Value& part, const char* key) {
+void divide_by_replicas(Value& serving, Value& plan, double replicas, double chunks,
+                        const std::string& file) {
+  const auto divide = [&](Value& part, const char* key, double by) {
     const Value* written = part.find(key);
     if (written == nullptr) return;
-    const double all = parse_count(written->text).value_or(replicas);
-    part.set(key, scalar_value(fmt::format("{:.0f}", std::max(1.0, std::floor(all / replicas)))));
+    const double all = parse_count(written->text).value_or(by);
+    part.set(key, scalar_value(fmt::format("{:.0f}", std::max(1.0, std::floor(all / by)))));
   };
-  divide(plan, "tp");
-  divide(serving, "max_num_seqs");
-  divide(serving, "max_num_batched_tokens");
+  const Value* tensor = plan.find("tp");
+  const double ranks = tensor == nullptr ? 1 : parse_count(tensor->text).value_or(1);
+  if (std::fmod(ranks, replicas) != 0) {
+    throw ConfigError({file, 0, 0},
+                      fmt::format("--tp-size {:.0f} is no multiple of --dp-size {:.0f}, as "
+                                  "data-parallel attention needs",
+                                  ranks, replicas),
+                      "choose a --dp-size that divides --tp-size");
+  }
+  divide(plan, "tp", replicas);
+  divide(serving, "max_num_seqs", replicas);
+  divide(serving, "max_num_batched_tokens", chunks);
 }
+
+bool is_switch(const std::string& name) {
+  return name.starts_with("enable-") || name.starts_with("no-enable-") ||
+         name == "data-parallel-attention" || name == "headless";
+}
+
+// What the arguments make together.
+struct EngineWords {
+  Value serving, plan;
+  std::string model, checkpoint;  // ours, and as it is written
+  bool experts = false, spread = false, known = false;
+
+  void take(const std::string& name, const std::string& value, const std::string& file,
+            const std::vector<std::string>& models, ImportedJob& job) {
+    const auto at = std::find_if(renamed_arguments.begin(), renamed_arguments.end(),
+                                 [&](const RenamedArgument& row) { return row.theirs == name; });
+    if (name == "max-num-batched-tokens" && value.starts_with('-')) {
+      return job.left_out.push_back("chunked-prefill-size " + value + ": a step without a limit");
+    }
+    const bool renamed = at != renamed_arguments.end(), off = is_switch(name) && value == "false";
+    if (renamed) {
+      if (at->whole) require_whole(name, value, file);
+      (at->part == "plan" ? plan : serving).set(std::string(at->ours), scalar_value(value));
+    } else if (name == "expert-parallel-size") {
+      require_whole(name, value, file);
+      if (value != "1") plan.set("ep", scalar_value(value));
+    } else if (name == "model") {
+      take_model(value, models, job);
+    } else if (!off && take_special(name, value, file, serving, job)) {
+      experts = experts || name == "enable-expert-parallel";
+      spread = spread || name == "data-parallel-attention";
+    } else if (!off) {
+      return job.left_out.push_back(fmt::format("--{} {}", name, value));
+    }
+    known = true;
+  }
+
+ private:
+  void take_model(const std::string& value, const std::vector<std::string>& models,
+                  ImportedJob& job) {
+    checkpoint = value;
+    model = model_name(value, models);
+    if (model.empty() && !value.empty())
+      job.left_out.push_back("model " + value + ": no model of ours");
+  }
+};
 
 [[noreturn]] void refuse_foreign(const std::string& file, std::string_view family) {
   const bool vllm = family == "vllm";
@@ -296,43 +367,27 @@ ImportedJob import_engine(const std::string& text, const std::string& file, std:
                           const std::vector<std::string>& models,
                           const std::vector<std::string>& engines) {
   ImportedJob job;
-  Value serving, plan, cluster;
-  std::string model;
-  bool experts = false, known = false, spread = false;
-  for (const auto& argument : read_arguments(text, file)) {
-    const std::string &name = argument.first, &value = argument.second;
-    const auto at = std::find_if(renamed_arguments.begin(), renamed_arguments.end(),
-                                 [&](const RenamedArgument& row) { return row.theirs == name; });
-    if (at != renamed_arguments.end()) {
-      if (at->whole) require_whole(name, value, file);
-      (at->part == "plan" ? plan : serving).set(std::string(at->ours), scalar_value(value));
-      known = true;
-    } else if (name == "model") {
-      model = model_name(value, models);
-      if (model.empty() && !value.empty())
-        job.left_out.push_back("model " + value + ": no model of ours");
-      known = true;
-    } else if (take_special(name, value, file, serving, job)) {
-      experts = experts || name == "enable-expert-parallel" ||
-                (name == "expert-parallel-size" && value != "1");
-      spread = spread || name == "data-parallel-attention";
-      known = true;
-    } else {
-      job.left_out.push_back(fmt::format("--{} {}", name, value));
-    }
-  }
-  if (!known) refuse_foreign(file, family);
+  EngineWords words;
+  for (const auto& [name, value] : read_arguments(text, file))
+    words.take(name, value, file, models, job);
+  Value &serving = words.serving, &plan = words.plan, cluster;
+  const std::string& model = words.model;
+  if (!words.known) refuse_foreign(file, family);
   const auto size = [&](const char* key) {
     const Value* written = plan.find(key);
     return written == nullptr ? 1.0 : parse_count(written->text).value_or(1);
   };
-  if (spread) divide_by_replicas(serving, plan, size("dp"));
-  if (published_in_fp8(model) && serving.find("weights") == nullptr) {
-    serving.set("weights", scalar_value("fp8"));
-    job.notes.emplace_back("weights: fp8, as the checkpoint is published");
+  const auto said = said_engine(text, family, engines);
+  const std::string stack = said ? said->stack : usual_engine(family);
+  const bool halves = stack == "sglang-0.3" || stack == "sglang-0.4";  // engine_launch
+  if (words.spread) divide_by_replicas(serving, plan, size("dp"), halves ? 2 : size("dp"), file);
+  const std::string format = published_format(words.checkpoint, model);
+  if (!format.empty() && serving.find("weights") == nullptr) {
+    serving.set("weights", scalar_value(format));
+    job.notes.push_back(fmt::format("weights: {}, as the checkpoint's name has it", format));
   }
   const double devices = size("tp") * size("pp") * size("dp");
-  if (experts) plan.set("ep", scalar_value(fmt::format("{:.0f}", size("tp") * size("dp"))));
+  if (words.experts) plan.set("ep", scalar_value(fmt::format("{:.0f}", size("tp") * size("dp"))));
   cluster.set("base", scalar_value(std::string(to_be_replaced)));
   cluster.set("devices", scalar_value(fmt::format("{:.0f}", devices)));
   job.missing.push_back({"cluster.base", "--cluster NAME (see `shardplan list clusters`)"});
@@ -342,8 +397,7 @@ ImportedJob import_engine(const std::string& text, const std::string& file, std:
   require_missing(job, root, "", "model", "see `shardplan list models`");
   root.set("cluster", cluster);
   Value engine;
-  const auto said = said_engine(text, family, engines);
-  engine.set("stack", scalar_value(said ? said->stack : usual_engine(family)));
+  engine.set("stack", scalar_value(stack));
   for (const auto& entry : serving.entries) engine.set(entry.key, entry.value);
   require_missing(job, engine, "serving.", "input_tokens", "mean tokens of a prompt");
   require_missing(job, engine, "serving.", "output_tokens", "mean tokens of an answer");

@@ -90,7 +90,7 @@ class Translation {
                                                       "model.batch_p2p_comm",
                                                       "MegatronCommOverlapCallback.batch_p2p_comm",
                                                       "model.use_te_rng_tracker",
-                                                      "model.cuda_graph_scope",
+
                                                       "trainer.strategy.use_te_rng_tracker",
                                                       "mixed_precision",
                                                       "trainer.plugins.precision",
@@ -103,6 +103,12 @@ class Translation {
                                                       "optim.config.fp16",
                                                       "model.fp16"};
     if (elsewhere.contains(set.field)) return true;
+    if (set.field == "model.cuda_graph_scope") {  // of before core 0.18
+      if (last(set.field).empty()) return true;
+      drop("--cuda-graph-modules");
+      add("--cuda-graph-modules", set.values, set.mark, set.unknown);
+      return true;
+    }
     const bool vocabulary =
         set.field == "model.vocab_size" || set.field == "model.config.vocab_size";
     if (vocabulary && !last(set.field).empty())
@@ -240,8 +246,11 @@ ImportedJob import_overrides(const std::string& text, const std::string& file) {
   ImportedJob job = import_megatron(translation.arguments);
   job.format = holds_nemo_overrides(text) ? JobFormat::nemo : JobFormat::bridge;
   job.left_out.insert(job.left_out.end(), translation.left_out.begin(), translation.left_out.end());
+  for (const std::string& line : read.computed) {
+    if (!is_harmless_override(line)) job.left_out.push_back(line + ": it is computed");
+  }
   replace_model(read, job);
-  job.recipe = read.recipe;
+  if (!read.recipe.empty()) job.recipes.push_back(read.recipe);
   if (!read.recipe.empty() && !read.recipe.starts_with("vanilla_gpt")) {
     job.notes.push_back(
         fmt::format("what no override says, {} says, which is not known here: Megatron Core's "

@@ -209,16 +209,17 @@ void read_precision(DeepSpeedImport& in) {
 
 // A size of the file, else of the script around it.
 std::int64_t size_of(const Json* value, std::int64_t otherwise) {
-  const bool whole = value != nullptr && value->is_number_integer();
-  const auto number = whole ? value->get<std::int64_t>() : 0;
+  const bool integer = value != nullptr && value->is_number_integer();
+  const auto number = integer ? value->get<std::int64_t>() : 0;
   return number > 0 && number < 1'000'000'000 ? number : otherwise;
 }
 
 void read_training(DeepSpeedImport& in, const Around& script) {
   // The product of the others, as DeepSpeed takes it where it is not written.
   const Value* replicas = in.job.scenario.find("plan")->find("dp");
+  const bool open = in.top("gradient_accumulation_steps") == nullptr;
   const std::int64_t share = size_of(in.top("train_micro_batch_size_per_gpu"), 0) *
-                             size_of(in.top("gradient_accumulation_steps"), 0);
+                             size_of(in.top("gradient_accumulation_steps"), open ? 1 : 0);
   const double dp = replicas == nullptr ? 0 : parse_count(replicas->text).value_or(0);
   if (in.top("train_batch_size") == nullptr && share > 0 && dp > 0) {
     in.put("training", "global_batch", fmt::format("{:.0f}", static_cast<double>(share) * dp));

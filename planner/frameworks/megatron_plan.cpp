@@ -208,6 +208,8 @@ void read_dispatcher(MegatronImport& in) {
 
 int read_megatron_plan(MegatronImport& in) {
   in.copy_all("plan.", WordOf::any_job);
+  if (!in.has("--sequence-parallel") && in.number("--tensor-model-parallel-size").value_or(1) > 1)
+    in.put("plan.sequence_parallel", "false");
   if (!in.has("--micro-batch-size"))
     in.miss("plan.micro_batch", "the arguments have no --micro-batch-size");
   if (in.whole("--context-parallel-size", 1) > 1) {

@@ -80,9 +80,10 @@ Command command_of(const ShellScript& script) {
     }
     const auto program = static_cast<std::ptrdiff_t>(program_of(flat));
     const bool command = program < static_cast<std::ptrdiff_t>(flat.size());
-    if (command && is_training(flat))
+    if (command && is_training(flat)) {
       return {ShellWords(flat.begin(), flat.begin() + program),
               ShellWords(flat.begin() + program + 1, flat.end())};
+    }
     if (std::ranges::any_of(flat, [](const ShellWord& word) { return is_flag(word.text); }))
       flags.insert(flags.end(), flat.begin(), flat.end());
   }

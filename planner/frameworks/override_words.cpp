@@ -217,7 +217,7 @@ constexpr std::array<OverrideWord, 146> override_table{{
 }};
 
 // Sections, and fields of the others.
-constexpr std::array<std::string_view, 39> harmless_fields{"scheduler.",
+constexpr std::array<std::string_view, 40> harmless_fields{"scheduler.",
                                                            "logger.",
                                                            "checkpoint.",
                                                            "rng.",
@@ -255,6 +255,7 @@ constexpr std::array<std::string_view, 39> harmless_fields{"scheduler.",
                                                            "trainer.strategy.ddp.check_for_",
                                                            "dist.distributed_",
                                                            "model.init_method_std",
+                                                           "model.transformer_layer_spec",
                                                            "model.should_pad_vocab"};
 
 }  // namespace

@@ -10,6 +10,7 @@
 #include <sstream>
 #include <string_view>
 
+#include "costmodel/base/escape.hpp"
 #include "planner/exchange/shell_script.hpp"
 #include "planner/frameworks/launcher_words.hpp"
 
@@ -68,10 +69,13 @@ std::string item_of(std::string_view text) {
 
 std::vector<std::string> values_of(std::string_view text) {
   text = trimmed(text);
-  if (is_quoted(text) || !text.starts_with('[') || !text.ends_with(']')) return {item_of(text)};
+  const bool square = text.starts_with('[') && text.ends_with(']'),
+             round = text.starts_with('(') && text.ends_with(')');
+  if (is_quoted(text) || (!square && !round)) return {item_of(text)};
   std::vector<std::string> items;
   std::istringstream list(std::string(text.substr(1, text.size() - 2)));
-  for (std::string item; std::getline(list, item, ',');) items.push_back(item_of(item));
+  for (std::string item; std::getline(list, item, ',');)
+    if (!trimmed(item).empty()) items.push_back(item_of(item));
   return items;
 }
 
@@ -148,6 +152,13 @@ std::int64_t number_after(std::string_view text, std::string_view keyword) {
   return number > 0 && number <= 1'000'000 ? number : 0;
 }
 
+// A name that Python looks up, other than its constants; names with dots are those of enumerations.
+bool is_variable(std::string_view value) {
+  if (value.empty() || std::isdigit(static_cast<unsigned char>(value.front())) != 0) return false;
+  return value != "True" && value != "False" && value != "None" &&
+         std::ranges::all_of(value, [](char c) { return is_field_letter(c) && c != '.'; });
+}
+
 // "    cfg.model.num_layers = 8", whatever the object is called.
 void read_line(std::string_view line, const Mark& mark, OverridesText& out) {
   line = trimmed(without_comment(line));
@@ -170,14 +181,82 @@ void read_line(std::string_view line, const Mark& mark, OverridesText& out) {
   const std::size_t dot = name.find('.');
   if (dot == std::string_view::npos || equals + 1 == line.size() || line[equals - 1] != ' ') return;
   const std::string_view field = name.substr(dot + 1);
-  if (is_field(field) && value.find('(') == std::string_view::npos)
+  if (!is_field(field)) return;
+  const bool list = value.starts_with('(') || value.starts_with('[') || is_quoted(value);
+  const std::size_t call = list ? std::string_view::npos : value.find('(');
+  const bool named = value.starts_with("bf16") || value.starts_with("fp16");
+  if (field == "mixed_precision" && call != std::string_view::npos) {
+    if (named)
+      out.fields.push_back({std::string(field), {std::string(value.substr(0, call))}, mark, ""});
+    return;
+  }
+  const bool sum = !list && value.find_first_of(" +*/") != std::string_view::npos;
+  if (call != std::string_view::npos || sum || (!list && is_variable(value))) {
+    out.computed.push_back(shortened(fmt::format("{} = {}", field, value), 100));
+  } else {
     out.fields.push_back({std::string(field), values_of(value), mark, ""});
+  }
 }
 
+// "cfg.comm_overlap = CommOverlapConfig(tp_comm_overlap=True)" is a field an argument.
+bool read_configuration(std::string_view line, const Mark& mark, OverridesText& out) {
+  line = trimmed(line);
+  const std::size_t equals = line.find('='), call = line.find("CommOverlapConfig(");
+  if (equals == std::string_view::npos || call == std::string_view::npos || call < equals ||
+      !trimmed(line.substr(0, equals)).ends_with(".comm_overlap") || !line.ends_with(')'))
+    return false;
+  const std::size_t from = line.find('(', call) + 1;
+  std::istringstream arguments{std::string(line.substr(from, line.size() - from - 1))};
+  for (std::string argument; std::getline(arguments, argument, ',');) {
+    const std::size_t set = argument.find('=');
+    if (set == std::string::npos) continue;
+    const std::string name(trimmed(std::string_view(argument).substr(0, set)));
+    const std::string value = item_of(std::string_view(argument).substr(set + 1));
+    if (!name.empty() && std::ranges::all_of(name, is_field_letter) &&
+        (value == "true" || value == "false"))
+      out.fields.push_back({"comm_overlap." + name, {value}, mark, ""});
+  }
+  return true;
+}
+
+// How many brackets a line leaves open, but in quotes.
+int open_brackets(std::string_view line) {
+  int open = 0;
+  char quote = 0;
+  for (const char c : line) {
+    if (quote == 0 && (c == '"' || c == '\'')) {
+      quote = c;
+    } else if (quote == c) {
+      quote = 0;
+    } else if (quote == 0) {
+      open += c == '(' || c == '[' || c == '{' ? 1 : c == ')' || c == ']' || c == '}' ? -1 : 0;
+    }
+  }
+  return open;
+}
+
+// A statement of a Python file may take several lines, as long as brackets are open.
 void read_python(const std::string& text, const std::string& file, OverridesText& out) {
+  constexpr int most_lines = 200;
   std::istringstream lines(text);
-  int number = 0;
-  for (std::string line; std::getline(lines, line);) read_line(line, {file, ++number, 1}, out);
+  std::string statement;
+  int number = 0, first = 1, open = 0;
+  const auto end = [&] {
+    const Mark mark{file, first, 1};
+    if (!read_configuration(statement, mark, out)) read_line(statement, mark, out);
+    statement.clear();
+    open = 0;
+  };
+  for (std::string line; std::getline(lines, line);) {
+    ++number;
+    if (statement.empty()) first = number;
+    const std::string_view code = without_comment(line);
+    statement +=
+        (statement.empty() ? "" : " ") + std::string(statement.empty() ? code : trimmed(code));
+    if (file.ends_with(".py")) open += open_brackets(code);
+    if (open <= 0 || number - first >= most_lines) end();
+  }
+  if (!statement.empty()) end();
 }
 
 // The words of the last command that sets fields; those before the first are its launcher.

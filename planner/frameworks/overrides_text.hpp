@@ -18,12 +18,13 @@ struct SetField {
 };
 
 struct OverridesText {
-  std::vector<SetField> fields;  // in the order written
-  std::string recipe;            // "llama3_8b_pretrain_config"; empty: not said
-  std::int64_t world_size = 0;   // devices; 0: not said
-  std::int64_t per_node = 0;     // of them on a node; 0: not said
-  bool branches = false;         // conditions or loops
-  bool by_variable = false;      // world_size is that of the script's WORLD_SIZE
+  std::vector<SetField> fields;       // in the order written
+  std::vector<std::string> computed;  // what Python computes: "model.x = f(y)"
+  std::string recipe;                 // "llama3_8b_pretrain_config"; empty: not said
+  std::int64_t world_size = 0;        // devices; 0: not said
+  std::int64_t per_node = 0;          // of them on a node; 0: not said
+  bool branches = false;              // conditions or loops
+  bool by_variable = false;           // world_size is that of the script's WORLD_SIZE
 };
 
 // Throws costmodel::ConfigError when the script cannot be read.

@@ -76,14 +76,17 @@ ImportedJob read_job(const std::string& file, const std::string& recipe) {
   const bool python = file.ends_with(".py");
   if (!python && !recipe.empty())
     throw ConfigError({file, 0, 0}, "is no Python file: it has no recipes", "leave --recipe out");
-  const std::string all = script_in(file), text = python ? python_recipe(all, file, recipe) : all;
+  std::string chosen;
+  const std::string all = script_in(file),
+                    text = python ? python_recipe(all, file, recipe, &chosen) : all;
   const JobFormat format = format_of_text(all, file);
   if (format == JobFormat::deepspeed) return import_deepspeed(text, file);
   if (format == JobFormat::bridge || format == JobFormat::nemo) {
     ImportedJob job = import_overrides(text, file);
-    // A recipe's own file is called after its model.
-    if (python && (job.recipe.empty() || job.recipe.starts_with('_')))
-      job.recipe = recipe.empty() ? std::filesystem::path(file).stem().string() : recipe;
+    // The function's name, that of the recipe it begins with, and the file's, called after its
+    // model.
+    if (!chosen.empty()) job.recipes.insert(job.recipes.begin(), chosen);
+    if (python) job.recipes.push_back(std::filesystem::path(file).stem().string());
     return job;
   }
   if (format == JobFormat::torchtitan) return import_torchtitan(text, file);

@@ -41,8 +41,8 @@ std::string shape(ModelSpec model) {
 
 TEST_CASE("published configurations are the models of configs/models") {
   for (const auto* name :
-       {"llama-3-8b", "llama-3.2-1b", "mistral-7b", "qwen2-7b", "qwen3-8b", "gpt2", "gpt-neox-20b", "mixtral-8x7b",
-        "qwen3-30b-a3b", "deepseek-v3", "t5-3b", "t5-11b"}) {
+       {"llama-3-8b", "llama-3.2-1b", "mistral-7b", "qwen2-7b", "qwen3-8b", "gpt2", "gpt-neox-20b",
+        "mixtral-8x7b", "qwen3-30b-a3b", "deepseek-v3", "t5-3b", "t5-11b"}) {
     CAPTURE(name);
     const ModelSpec theirs = read_hf(published(name));
     const ModelSpec ours = costmodel::read_model(

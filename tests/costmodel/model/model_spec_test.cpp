@@ -230,4 +230,21 @@ TEST_CASE("to_value writes a map that reads back to the same model, for every mo
   }
 }
 
+TEST_CASE("experts in one layer of two, from the offset on") {
+  ModelSpec m;
+  m.layers = 8;
+  m.experts = 4;
+  m.moe_every = 2;
+  m.moe_offset = 1;  // Llama 4 Maverick: layers 1, 3, 5, 7
+  CHECK_FALSE(m.has_experts(0));
+  CHECK(m.has_experts(1));
+  CHECK_FALSE(m.has_experts(2));
+  CHECK(m.moe_layers(0, 8) == 4);
+  CHECK(m.moe_layers(2, 3) == 1);
+  m.moe_offset = 3;
+  CHECK(m.moe_layers(0, 8) == 3);  // 3, 5, 7
+  m.first_dense_layers = 4;
+  CHECK(m.moe_layers(0, 8) == 2);
+}
+
 }  // namespace model_spec_test

@@ -37,7 +37,7 @@ TEST_CASE("a recipe's name has its model and its devices, where the file has nei
     cluster.set("devices", costmodel::scalar_value(std::string(planner::to_be_replaced)));
     job.scenario.set("cluster", cluster);
     job.missing = {{"model.base", ""}, {"cluster.devices", ""}};
-    job.recipe = recipe;
+    job.recipes = {"my_config", recipe};
     planner::set_model_of_recipe(job, {"llama-3-8b", "llama-3.1-405b", "qwen2-7b", "qwen2-72b"});
     return job;
   };

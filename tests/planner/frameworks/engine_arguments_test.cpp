@@ -118,3 +118,35 @@ TEST_CASE("DeepSeek's own checkpoints are in fp8, which the engine reads from th
                                     models, engines)),
               "weights: fp8"));
 }
+
+TEST_CASE("ranks of experts, switches that are off, and sizes that do not divide") {
+  const auto of = [](const std::string& words, const char* family) {
+    return text_of(import_engine(words, "x.sh", family, models, engines));
+  };
+  const std::string sglang = "python3 -m sglang.launch_server --model-path Qwen/Qwen3-30B-A3B ";
+  CHECK(holds(of(sglang + "--tp-size 8 --ep-size 4", "sglang"), "ep: 4"));
+  CHECK(holds(of(sglang + "--tp-size 8 --dp-size 2 --ep-size 8", "sglang"), "ep: 8"));
+  const std::string yaml = "tensor-parallel-size: 8\nenable-expert-parallel: false\n";
+  CHECK_FALSE(holds(of(yaml, "vllm"), "ep:"));
+  const std::string attention = "tp-size: 8\ndp-size: 4\nenable-dp-attention: false\n";
+  CHECK(holds(of(attention, "sglang"), "devices: 32"));
+  for (const char* fault :
+       {"--tp-size 8 --ep-size 0", "--tp-size 8 --dp-size 3 --enable-dp-attention",
+        "--tp-size 9223372036854775807"})
+    CHECK_THROWS_AS(of(sglang + fault, "sglang"), costmodel::ConfigError);
+  CHECK_FALSE(holds(of(sglang + "--tp-size 8 --chunked-prefill-size -1", "sglang"),
+                    "max_num_batched_tokens"));
+  CHECK(holds(of("vllm serve m -tp 2 --no-enable-chunked-prefill", "vllm"),
+              "chunked_prefill: false"));
+}
+
+TEST_CASE("a checkpoint's format by its name") {
+  const auto of = [](const std::string& model) {
+    return text_of(
+        import_engine("vllm serve " + model + " -tp 8", "x.sh", "vllm", models, engines));
+  };
+  CHECK(holds(of("deepseek-ai/DeepSeek-V3"), "weights: fp8"));
+  CHECK_FALSE(holds(of("unsloth/DeepSeek-V3-bf16"), "weights:"));
+  CHECK(holds(of("cognitivecomputations/DeepSeek-R1-AWQ"), "weights: int4"));
+  CHECK(holds(of("nvidia/DeepSeek-R1-FP4"), "weights: nvfp4"));
+}

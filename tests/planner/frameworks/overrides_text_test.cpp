@@ -42,4 +42,22 @@ TEST_CASE("lines of Python, with its constants and comments") {
   CHECK(out.fields[2].values == Strings{"null"});
 }
 
+TEST_CASE("statements of several lines, tuples, and what Python computes") {
+  const auto out = planner::read_overrides(
+      "cfg.model.window_size = (127, 0)\n"
+      "cfg.model.recompute_modules = [\n    \"mlp\",\n    \"moe\",  # experts\n]\n"
+      "cfg.mixed_precision = bf16_with_mxfp8_mixed()\n"
+      "cfg.comm_overlap = CommOverlapConfig(\n    tp_comm_overlap=True,\n    x=3)\n"
+      "cfg.train.global_batch_size = gbs or 512\n"
+      "cfg.model.seq_length = length(4)\n",
+      "x.py");
+  REQUIRE(out.fields.size() == 4);
+  CHECK(out.fields[0].values == Strings{"127", "0"});
+  CHECK(out.fields[1].values == Strings{"mlp", "moe"});
+  CHECK(out.fields[2].values == Strings{"bf16_with_mxfp8_mixed"});
+  CHECK(out.fields[3].field == "comm_overlap.tp_comm_overlap");
+  CHECK(out.computed ==
+        Strings{"train.global_batch_size = gbs or 512", "model.seq_length = length(4)"});
+}
+
 }  // namespace overrides_text_test

@@ -54,6 +54,10 @@ TEST_CASE("flags in YAML, and in a file that only assigns; a flag or two are no 
       "\\\n  --max-position-embeddings 8192 --micro-batch-size 1 --bf16 --vocab-size 128256\"\n");
   CHECK(file.scenario.find("model")->find("hidden")->text == "4096");
   CHECK(file.scenario.find("training")->find("precision")->text == "bf16");
+  const auto array = job_of(
+      "GPT_MODEL_ARGS=(\n  --num-layers 32\n  --hidden-size 4096\n  --num-attention-heads 32\n"
+      "  --seq-length 4096\n  --micro-batch-size 1\n  --vocab-size 32000\n)\n");
+  CHECK(array.scenario.find("model")->find("layers")->text == "32");
   CHECK_THROWS_WITH(job_of("pretrain.py --num-layers 4\n"),
                     doctest::Contains("holds too little of a job: "));
   CHECK_THROWS_WITH(planner::read_job("/dev/null", "small"), doctest::Contains("no Python file"));
