@@ -187,8 +187,9 @@ std::vector<std::string> notes_of(const Scenario& s, const ParallelPlan& p) {
   note_if(s.training.optimizer == Optimizer::muon,
           "Muon is among DeepSpeed's own optimizers since 0.17.6");
   note_if(p.devices() > s.cluster.devices_per_node,
-          "HOSTFILE names the nodes, a line each, as the launcher needs it: \"NAME slots=8\"; "
-          "within a job of Slurm the script writes it");
+          fmt::format("HOSTFILE names the nodes, a line each, as the launcher needs it: \"NAME "
+                      "slots={}\"; within a job of Slurm the script writes it",
+                      s.cluster.devices_per_node));
   note_if(s.training.packing.any(), std::string(samples_note));
   note_if(s.training.overlap.compile, "engine.compile() is called by the training script");
   note_if(p.zero >= 1 && !s.training.stack.memory.master_weights &&
