@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <utility>
 
 #include "costmodel/base/units.hpp"
@@ -227,23 +228,21 @@ void add_block(Table& table) {
                    "attention and MLP in parallel on one input (GPT-NeoX)"));
 }
 
+constexpr std::array<ModelNumber, 8> numbers{
+    {{"activation_clamp", &M::activation_clamp, 0,
+      "both halves of a gated activation are cut at it (gpt-oss); 0: none; for exports"},
+     {"glu_offset", &M::glu_offset, 0, "added to a gated activation's other half; for exports"},
+     {"attention_softcap", &M::attention_softcap, 0,
+      "c tanh(x / c) of scores; 0: none; for exports"},
+     {"logits_softcap", &M::logits_softcap, 0, "c tanh(x / c) of logits; 0: none; for exports"},
+     {"embedding_multiplier", &M::embedding_multiplier, 1, "Granite's; for exports"},
+     {"residual_multiplier", &M::residual_multiplier, 1, "Granite's; for exports"},
+     {"attention_multiplier", &M::attention_multiplier, 0,
+      "Granite's, of scores; 0: 1 / sqrt(head_dim); for exports"},
+     {"logits_scaling", &M::logits_scaling, 1, "Granite's, which divides logits; for exports"}}};
+
 void add_numbers(Table& table) {
-  add(table, P::block,
-      for_exports(
-          "activation_clamp", &M::activation_clamp,
-          "both halves of a gated activation are cut at it (gpt-oss); 0: none; for exports"),
-      for_exports("glu_offset", &M::glu_offset,
-                  "added to a gated activation's other half; for exports"),
-      for_exports("attention_softcap", &M::attention_softcap,
-                  "c tanh(x / c) of scores; 0: none; for exports"),
-      for_exports("logits_softcap", &M::logits_softcap,
-                  "c tanh(x / c) of logits; 0: none; for exports"),
-      for_exports("embedding_multiplier", &M::embedding_multiplier, "Granite's; for exports"),
-      for_exports("residual_multiplier", &M::residual_multiplier, "Granite's; for exports"),
-      for_exports("attention_multiplier", &M::attention_multiplier,
-                  "Granite's, of scores; 0: 1 / sqrt(head_dim); for exports"),
-      for_exports("logits_scaling", &M::logits_scaling,
-                  "Granite's, which divides logits; for exports"));
+  for (const ModelNumber& n : numbers) add(table, P::block, for_exports(n.name, n.field, n.help));
 }
 
 void add_mixtures(Table& table) {
@@ -404,6 +403,8 @@ std::int64_t usual_vocab(const M& m) {
   constexpr std::int64_t t5_vocab = 32'128;  // transformers, T5Config
   return is_mamba(m) ? 50'288 : is_llama(m) ? 32'000 : is_t5(m) ? t5_vocab : 50'257;
 }
+
+std::span<const ModelNumber> model_numbers() { return numbers; }
 
 bool is_model_key(std::string_view name) { return std::ranges::count(model_key_names(), name) > 0; }
 

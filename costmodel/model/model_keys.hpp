@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string_view>
 #include <vector>
 
@@ -55,6 +56,15 @@ void assume(std::int64_t ModelSpec::*size, std::int64_t usual, std::string_view 
             ModelSpec& model);
 std::int64_t usual_ffn(const ModelSpec& model);
 std::int64_t usual_vocab(const ModelSpec& model);
+
+// Numbers that change neither time nor memory: read, written and exported by these rows.
+struct ModelNumber {
+  std::string_view name;
+  double ModelSpec::*field;
+  double usual;  // which is not written
+  std::string_view help;
+};
+std::span<const ModelNumber> model_numbers();
 
 bool is_model_key(std::string_view name);
 const std::vector<std::string_view>& model_key_names();

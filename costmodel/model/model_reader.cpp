@@ -369,7 +369,7 @@ void put_scan(const ModelSpec& m, Value& map) {
 }
 
 // A number that is not `usual`.
-void put_number(Value& map, const char* key, double value, double usual = 0) {
+void put_number(Value& map, const std::string& key, double value, double usual = 0) {
   if (value != usual) map.set(key, scalar_value(fmt::format("{}", value)));
 }
 
@@ -396,14 +396,8 @@ void put_rope(const ModelSpec& m, Value& map) {
 void put_numbers(const ModelSpec& m, Value& map) {
   put_number(map, "norm_epsilon", m.norm_epsilon);
   if (m.layernorm_1p) map.set("layernorm_1p", scalar_value("true"));
-  put_number(map, "activation_clamp", m.activation_clamp);
-  put_number(map, "glu_offset", m.glu_offset);
-  put_number(map, "attention_softcap", m.attention_softcap);
-  put_number(map, "logits_softcap", m.logits_softcap);
-  put_number(map, "embedding_multiplier", m.embedding_multiplier, 1);
-  put_number(map, "residual_multiplier", m.residual_multiplier, 1);
-  put_number(map, "attention_multiplier", m.attention_multiplier);
-  put_number(map, "logits_scaling", m.logits_scaling, 1);
+  for (const ModelNumber& n : model_numbers())
+    put_number(map, std::string(n.name), m.*n.field, n.usual);
 }
 
 // What few models have.

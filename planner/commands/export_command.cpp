@@ -71,6 +71,10 @@ CommandResult export_command(const Session& session) {
 }
 
 CommandResult export_serving(const Session& session) {
+  if (!session.options.launcher.empty()) {
+    throw ConfigError({}, "shardplan: --launcher starts scripts of training",
+                      "leave it out: the script of an engine is started on each node by hand");
+  }
   ServingScenario written = load_serving(session);
   // One launch has no words for two pools; a plan that is written with them is refused.
   if (!written.plan.disaggregation) written.plan.together = true;

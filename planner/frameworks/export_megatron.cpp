@@ -7,6 +7,7 @@
 #include <cmath>
 #include <string_view>
 
+#include "costmodel/model/model_keys.hpp"
 #include "costmodel/plan/plan_text.hpp"
 #include "planner/exchange/exported.hpp"
 #include "planner/frameworks/megatron_rules.hpp"
@@ -320,15 +321,16 @@ void write_architecture(const ModelSpec& m, Writer& out) {
 
 // Numbers of the model that change neither time nor memory.
 void write_numbers(const ModelSpec& m, Writer& out) {
-  if (m.activation_clamp > 0) out.put(megatron_flag("model.activation_clamp"), m.activation_clamp);
-  if (m.glu_offset > 0) out.put(megatron_flag("model.glu_offset"), m.glu_offset);
+  for (const ModelNumber& n : model_numbers()) {
+    if (m.*n.field == n.usual) continue;
+    const std::string key = fmt::format("model.{}", n.name);
+    if (has_megatron_flag(key)) {
+      out.put(megatron_flag(key), m.*n.field);
+    } else {
+      out.unsaid(n.name, m.*n.field);
+    }
+  }
   if (m.attention_sinks) out.put("--softmax-type", "learnable");
-  out.unsaid("attention_softcap", m.attention_softcap);
-  out.unsaid("logits_softcap", m.logits_softcap);
-  out.unsaid("embedding_multiplier", m.embedding_multiplier, 1);
-  out.unsaid("residual_multiplier", m.residual_multiplier, 1);
-  out.unsaid("attention_multiplier", m.attention_multiplier);
-  out.unsaid("logits_scaling", m.logits_scaling, 1);
 }
 
 void write_precision(const TrainingSpec& t, Writer& out) {

@@ -117,6 +117,10 @@ constexpr std::array<std::string_view, 6> harmless{
 
 std::span<const MegatronWord> megatron_words() { return all_words; }
 
+bool has_megatron_flag(std::string_view key) {
+  return std::ranges::find(all_words, key, &MegatronWord::key) != all_words.end();
+}
+
 std::string_view megatron_flag(std::string_view key) {
   const auto* const found =
       std::ranges::find_if(all_words, [&](const MegatronWord& word) { return word.key == key; });

@@ -20,6 +20,8 @@ struct MegatronWord {
 
 std::span<const MegatronWord> megatron_words();
 
+bool has_megatron_flag(std::string_view key);
+
 // The flag of a key of the table.
 std::string_view megatron_flag(std::string_view key);
 

@@ -247,6 +247,10 @@ TEST_CASE("a blank argument has its flag as its place") {
   const std::string remedy = "is not an assignment; write key.path=value, such as plan.tp=8\n";
   CHECK(run({"evaluate", "tiny-gpt-cpu", "--set", ""}, scratch).err == "--set: '' " + remedy);
   CHECK(run({"plan", "tiny-gpt-cpu", "--set", " "}, scratch).err == "--set: ' ' " + remedy);
+  const Run served =
+      run({"export", "serve-llama-70b-32x-h100", "--to", "vllm", "--launcher", "slurm"}, scratch);
+  CHECK(served.status == 2);
+  CHECK(contains(served.err, "--launcher starts scripts of training"));
   CHECK(run({"export", "tiny-gpt-cpu", "--to", "megatron", "--set", "tp "}, scratch).err ==
         "--set tp: 'tp ' " + remedy);
   CHECK(run({"sweep", "tiny-gpt-cpu", "--over", ""}, scratch).err ==

@@ -14,5 +14,7 @@ TEST_CASE("the longest name that stands in a tokenizer's decides") {
   CHECK(vocabulary_of("nvidia/NVIDIA-Nemotron-Nano-9B-v2") == 131'072);
   CHECK(vocabulary_of("nvidia/Llama-3.1-Nemotron-70B") == 128'256);
   CHECK_FALSE(vocabulary_of("/data/tokenizer.model").has_value());
+  CHECK(vocabulary_of("deepseek-ai/DeepSeek-R1-Distill-Llama-8B") == 128'256);
+  CHECK(vocabulary_of("deepseek-ai/DeepSeek-R1") == 129'280);
   CHECK_FALSE(vocabulary_of("").has_value());
 }

@@ -13,6 +13,7 @@
 #include "costmodel/schedule/simulator.hpp"
 #include "tests/costmodel/support/fixtures.hpp"
 #include "tests/runtime/support/stalls.hpp"
+#include "tests/sanitized.hpp"
 
 namespace emulated_real_time_test {
 
@@ -77,24 +78,26 @@ Compared best_run(const Case& c, double error, double points, double stalled) {
 // Exactly where the machine lets it, which a busy one does not.
 constexpr double quiet = 0.03;
 
-// A bubble is 1 - work / (ranks x makespan): a share of the makespan is at most as many points.
-void check_within(const Case& c, double error) {
+// A bubble is 1 - work / (ranks x makespan): a share of the makespan is at most as many points,
+// which a program under the thread sanitizer is held to.
+void check_within(const Case& c, double error, double plain_points) {
   CAPTURE(c.p);
-  const Compared best = best_run(c, error, error, quiet);
+  const double points = thread_sanitized ? error : plain_points;
+  const Compared best = best_run(c, error, points, quiet);
   if (best.stalled > quiet) {
     MESSAGE("skipped: the machine stood still too often to hold " << c.p << " ranks to account");
     return;
   }
   CHECK(std::abs(best.error) <= error);
-  CHECK(std::abs(best.bubble_points) <= error);
+  CHECK(std::abs(best.bubble_points) <= points);
 }
 
 }  // namespace
 
 TEST_CASE("eight ranks in real time: makespan and bubble as predicted") {
-  check_within(uneven(ScheduleKind::one_f_one_b, 8, 1, 16, 0, false), 0.03);
-  check_within(uneven(ScheduleKind::interleaved, 4, 2, 8, 1e-3, false), 0.03);
-  check_within(uneven(ScheduleKind::gpipe, 4, 1, 8, 2e-3, true), 0.03);
+  check_within(uneven(ScheduleKind::one_f_one_b, 8, 1, 16, 0, false), 0.03, 0.01);
+  check_within(uneven(ScheduleKind::interleaved, 4, 2, 8, 1e-3, false), 0.03, 0.01);
+  check_within(uneven(ScheduleKind::gpipe, 4, 1, 8, 2e-3, true), 0.03, 0.01);
 }
 
 TEST_CASE("no stage takes less than its time, no message less than the transfer") {
