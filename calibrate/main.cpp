@@ -109,6 +109,7 @@ const costmodel::Program calibrate_program{
          .help = "predict 20 models that no calibration measures by this device, and time them",
          .only_for = "cpu"},
         costmodel::config_path_flag,
+        costmodel::allow_path_flag,
         {.name = "quiet", .help = "no report"},
         costmodel::color_flag,
         costmodel::help_flag}};
@@ -195,7 +196,7 @@ int measure_between_processes(const CommandLine& line, calibrate::CpuRequest& re
 
 int measure_this_machine(const CommandLine& line, const std::string& command) {
   const bool quiet = line.has("quiet");
-  const auto path = costmodel::config_path(line.words("config-path"));
+  const auto path = costmodel::config_path(line.words("config-path"), line.words("allow-path"));
   if (line.has("compare")) {
     costmodel::print_report(
         calibrate::compare_scenario(line.word("compare"), line.word("profile"), path));
@@ -243,14 +244,14 @@ int run(int count, char** arguments) {
     usage(fmt::format("there is no backend {}", costmodel::shortened(backend)),
           "choose cpu or cuda, or --from FILE: measurements made elsewhere");
   }
-  const auto answer =
-      calibrate::calibrate({.from = line.words("from"),
-                            .devices = line.words("device"),
-                            .sources = line.words("source"),
-                            .base = line.word("base"),
-                            .stack = line.word("stack"),
-                            .writes = line.has("out"),
-                            .path = costmodel::config_path(line.words("config-path"))});
+  const auto answer = calibrate::calibrate(
+      {.from = line.words("from"),
+       .devices = line.words("device"),
+       .sources = line.words("source"),
+       .base = line.word("base"),
+       .stack = line.word("stack"),
+       .writes = line.has("out"),
+       .path = costmodel::config_path(line.words("config-path"), line.words("allow-path"))});
   if (!answer.fitted) {
     fmt::print(stderr, "{}shardplan calibrate: no constant could be fitted\n", answer.report);
     return runtime::failed;

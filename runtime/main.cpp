@@ -106,6 +106,7 @@ const costmodel::Program run_program{
          costmodel::out_flag,
          costmodel::set_flag,
          costmodel::config_path_flag,
+         costmodel::allow_path_flag,
          {.name = "progress", .help = "a line an iteration on standard error, terminal or not"},
          {.name = "quiet", .help = "no progress"},
          costmodel::color_flag,
@@ -154,7 +155,7 @@ std::size_t memory_limit(const CommandLine& line) {
 }
 
 costmodel::Scenario scenario_of(const CommandLine& line, const runtime::Backend& backend) {
-  const auto path = costmodel::config_path(line.words("config-path"));
+  const auto path = costmodel::config_path(line.words("config-path"), line.words("allow-path"));
   auto scenario = costmodel::load_scenario(costmodel::scenario_file(line.operands.front(), path),
                                            path, line.words("set"));
   const std::string profile = line.word("calibrated");
@@ -188,7 +189,7 @@ runtime::RunRequest request_of(const CommandLine& line) {
 
 // The scenario of the command line when it is one of serving.
 std::optional<costmodel::Value> serving_root(const CommandLine& line) {
-  const auto path = costmodel::config_path(line.words("config-path"));
+  const auto path = costmodel::config_path(line.words("config-path"), line.words("allow-path"));
   costmodel::Value root = costmodel::serving_tree(
       costmodel::scenario_file(line.operands.front(), path), path, line.words("set"));
   if (!costmodel::is_serving(root)) return std::nullopt;
@@ -213,7 +214,7 @@ int serve(const CommandLine& line, const costmodel::Value& root) {
   const runtime::Backend& backend =
       runtime::backend_named(line.word("backend", runtime::usual_backend().name));
   refuse_training_flags(line, backend);
-  const auto path = costmodel::config_path(line.words("config-path"));
+  const auto path = costmodel::config_path(line.words("config-path"), line.words("allow-path"));
   const std::string file = costmodel::scenario_file(line.operands.front(), path);
   runtime::ServeRequest request{
       .root = root,

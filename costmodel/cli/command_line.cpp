@@ -184,19 +184,48 @@ std::vector<std::string> CommandLine::words(std::string_view flag) const {
   return found == flags.end() ? std::vector<std::string>{} : found->second;
 }
 
-CommandLine parse(const Program& program, int count, const char* const* arguments) {
+namespace {
+
+// Without flags of other commands whose names a flag of this one has: `explain --memory` and
+// `batch --memory SIZE`.
+Program of_command(Program program, int count, const char* const* arguments) {
+  const Command* command = nullptr;
+  for (int i = 1; i < count && command == nullptr; ++i)
+    command = find_command(program, arguments[i]);
+  const std::vector<Flag> all = program.flags;
+  std::erase_if(program.flags, [&](const Flag& flag) {
+    const auto same = [&](const Flag& other) {
+      return other.name == flag.name && admits(other.only_for, command->name);
+    };
+    return command != nullptr && !admits(flag.only_for, command->name) &&
+           std::ranges::any_of(all, same);
+  });
+  const auto again = [&](const Flag& flag) {  // without a command the first of a name stands
+    return &*std::ranges::find(program.flags, flag.name, &Flag::name) != &flag;
+  };
+  std::vector<Flag> once;
+  for (const Flag& flag : program.flags)
+    if (!again(flag)) once.push_back(flag);
+  program.flags = std::move(once);
+  return program;
+}
+
+}  // namespace
+
+CommandLine parse(const Program& all, int count, const char* const* arguments) {
+  const Program program = of_command(all, count, arguments);
   const auto values = read(program, count, arguments);
   CommandLine line;
   take_flags(program, values, line);
   if (values.count(operand) != 0) line.operands = values[operand].as<std::vector<std::string>>();
   check_words(program, line);
   if (is_one_command(program)) {
-    line.command = &program.commands.front();
+    line.command = &all.commands.front();
   } else if (line.operands.empty()) {
     if (!line.has("help") && !line.has("version"))
       usage(program, "no command is given", see_help(program));
     return line;
-  } else if ((line.command = find_command(program, line.operands.front())) != nullptr) {
+  } else if ((line.command = find_command(all, line.operands.front())) != nullptr) {
     line.operands.erase(line.operands.begin());
   }
   check_command(program, line);

@@ -84,6 +84,11 @@ inline constexpr Flag out_flag{
     .letter = 'o',
     .value = "FILE",
     .help = "write there instead of standard output, whole or not at all"};
+inline constexpr Flag allow_path_flag{
+    .name = "allow-path",
+    .value = "DIR",
+    .help = "files may name files of DIR too, not only of the scenario's folder (repeatable)",
+    .repeatable = true};
 inline constexpr Flag config_path_flag{
     .name = "config-path",
     .value = "DIR",

@@ -20,6 +20,7 @@ namespace {
 // names: ./a.yaml, ././a.yaml, a link.
 struct Chain {
   std::vector<std::string> names, files;
+  std::string reach;  // of the first file that names another one
 };
 
 constexpr std::size_t longest_chain = 64;
@@ -56,6 +57,8 @@ BaseChain follow(const ConfigPath& path, const std::string& kind, const Value& v
   if (value.is_scalar()) {
     const std::string file = find_config(path, kind, value.text, value.mark);
     add(file, value.mark, chain);
+    if (chain.reach.empty()) chain.reach = reach_of(value.mark);
+    check_reach(path, chain.reach, file, value.mark);
     const Value& inside = loaded(path, file);
     if (inside.is_scalar()) {  // never taken as a name: it may be any file of this machine
       throw ConfigError(inside.mark, fmt::format("this file of a {} is not a map", singular(kind)),

@@ -25,6 +25,24 @@ bool looks_like_path(const std::string& name) {
          name.ends_with(".json");
 }
 
+// Whether a file lies in a folder or in a folder of it, links followed.
+bool lies_in(const std::string& file, const std::string& folder) {
+  std::error_code fault;
+  const fs::path real = fs::weakly_canonical(fs::absolute(file, fault), fault);
+  const fs::path above = fs::weakly_canonical(fs::absolute(folder, fault), fault);
+  if (fault || above.empty()) return false;
+  const auto [end, at] = std::mismatch(above.begin(), above.end(), real.begin(), real.end());
+  return end == above.end() || (end->empty() && std::next(end) == above.end());
+}
+
+void require_directory(const std::string& flag, const std::string& directory,
+                       const std::string& remedy) {
+  std::error_code fault;
+  if (fs::is_directory(directory, fault)) return;
+  throw ConfigError({}, fmt::format("{} {} is not a directory", flag, shortened(directory)),
+                    remedy);
+}
+
 }  // namespace
 
 Value& loaded(const ConfigPath& path, const std::string& file) {
@@ -39,6 +57,26 @@ std::string file_from(const Mark& mark, const std::string& file) {
   const bool in_file = mark.line > 0 && fs::is_regular_file(mark.file, unknown);
   return path.is_absolute() || !in_file ? file
                                         : (fs::path(mark.file).parent_path() / path).string();
+}
+
+std::string reach_of(const Mark& mark) {
+  if (mark.line == 0 || mark.file.empty()) return "";
+  std::error_code unknown;
+  if (!fs::is_regular_file(mark.file, unknown)) return ".";
+  const std::string folder = fs::path(mark.file).parent_path().string();
+  return folder.empty() ? "." : folder;
+}
+
+void check_reach(const ConfigPath& path, const std::string& reach, const std::string& file,
+                 const Mark& mark) {
+  if (reach.empty() || lies_in(file, reach)) return;
+  const auto holds = [&](const std::string& folder) { return lies_in(file, folder); };
+  if (std::ranges::any_of(path.directories, holds) || std::ranges::any_of(path.allowed, holds))
+    return;
+  const std::string folder = fs::path(file).lexically_normal().parent_path().string();
+  throw ConfigError(mark, fmt::format("{} lies outside of the scenario's folder", quote(file)),
+                    fmt::format("where that is meant, add --allow-path {}",
+                                shell_word(folder.empty() ? "." : folder)));
 }
 
 std::vector<std::string> config_names(const ConfigPath& path, const std::string& kind) {
@@ -83,17 +121,15 @@ ResolvedConfig resolve_config(const ConfigPath& path, const std::string& kind, c
   return {std::move(name), resolved(std::move(chain))};
 }
 
-namespace fs = std::filesystem;
-
-ConfigPath config_path(const std::vector<std::string>& given) {
-  ConfigPath path;
+ConfigPath config_path(const std::vector<std::string>& given,
+                       const std::vector<std::string>& allowed) {
+  ConfigPath path{.directories = given, .allowed = allowed};
   for (const auto& directory : given) {
-    std::error_code fault;
-    if (!fs::is_directory(directory, fault)) {
-      throw ConfigError({}, "--config-path " + shortened(directory) + " is not a directory",
-                        "name a directory with models/, clusters/, ... in it");
-    }
-    path.directories.push_back(directory);
+    require_directory("--config-path", directory,
+                      "name a directory with models/, clusters/, ... in it");
+  }
+  for (const auto& folder : allowed) {
+    require_directory("--allow-path", folder, "name a folder that scenarios may name files of");
   }
   if (const char* variable = std::getenv("SHARDPLAN_CONFIG_PATH")) {
     std::istringstream list(variable);

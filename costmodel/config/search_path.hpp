@@ -17,6 +17,7 @@ struct ResidualFiles;  // a cache of residual tables, see scenario/residuals.hpp
 
 struct ConfigPath {
   std::vector<std::string> directories;  // first match wins
+  std::vector<std::string> allowed;      // folders that files may name files of too
   // Files already read: many scenarios use the same cluster and stack, and a pipe is read once.
   std::shared_ptr<std::map<std::string, Value>> loaded =
       std::make_shared<std::map<std::string, Value>>();
@@ -38,6 +39,16 @@ std::string find_config(const ConfigPath& path, const std::string& kind, const s
 // line, to the working directory.
 std::string file_from(const Mark& mark, const std::string& file);
 
+// The folder that names in a file may lead into: its own; of what is no file (standard input) the
+// working directory; "" for the command line, whose names may lead anywhere.
+std::string reach_of(const Mark& mark);
+
+// Throws ConfigError at `mark` where `file`, links followed, lies neither in the folder `reach` nor
+// in the directories and allowed folders of `path`: what comes by mail or by clone reads nothing
+// else of this machine. An empty `reach` allows everything.
+void check_reach(const ConfigPath& path, const std::string& reach, const std::string& file,
+                 const Mark& mark);
+
 struct ResolvedConfig {
   std::string name;  // the stem; "" for an inline map
   Value value;       // a map with `base` resolved and removed
@@ -47,8 +58,9 @@ struct ResolvedConfig {
 // ConfigError for a ring and tells the chain, and for a file that is not a map.
 ResolvedConfig resolve_config(const ConfigPath& path, const std::string& kind, const Value& value);
 
-// The directories to search, `given` ones first. Throws ConfigError when one of those is not a
-// directory.
-ConfigPath config_path(const std::vector<std::string>& given);
+// The directories to search, `given` ones first, and the `allowed` folders (--allow-path). Throws
+// ConfigError when one of either is not a directory.
+ConfigPath config_path(const std::vector<std::string>& given,
+                       const std::vector<std::string>& allowed = {});
 
 }  // namespace costmodel

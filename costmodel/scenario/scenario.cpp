@@ -75,6 +75,18 @@ void take_assumed(const Value& assumed, Scenario& scenario) {
   reader.finish();
 }
 
+// Values that name a file and are read where no directories are known.
+void check_files(const Value& value, const ConfigPath& path, const std::string& reach) {
+  for (const auto& entry : value.entries) {
+    const bool names_file = entry.key == "file" || entry.key == "histogram";
+    const Mark& mark = entry.value.mark;
+    if (names_file && entry.value.is_scalar() && mark.line > 0)  // 0: on the command line
+      check_reach(path, reach, file_from(mark, entry.value.text), mark);
+    check_files(entry.value, path, reach);
+  }
+  for (const Value& item : value.items) check_files(item, path, reach);
+}
+
 }  // namespace
 
 void require_precision(const ClusterSpec& cluster, Precision precision, const Mark& mark,
@@ -102,6 +114,7 @@ Scenario read_scenario(const Value& root, const std::string& name, const ConfigP
   Scenario scenario;
   scenario.name = name;
   scenario.file = root.mark.file;
+  check_files(root, path, reach_of(root.mark));
   if (const auto workload = reader.text("workload"); workload && *workload != "training") {
     throw ConfigError(
         reader.mark_of("workload"),

@@ -4,11 +4,13 @@
 #include <poll.h>
 #include <signal.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <array>
 #include <cerrno>
+#include <chrono>
 #include <cstring>
 
 #include "costmodel/base/error.hpp"
@@ -30,12 +32,14 @@ constexpr std::size_t most_errors = std::size_t{64} << 10;
 
 // Between fork and exec of a process with threads: system calls alone.
 [[noreturn]] void become(const char* program, char* const* arguments, int errors, int nothing,
-                         pid_t parent) {
+                         pid_t parent, std::size_t memory) {
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (getppid() != parent) _exit(127);
   sigset_t none;
   sigemptyset(&none);
   sigprocmask(SIG_SETMASK, &none, nullptr);
+  const rlimit most{memory, memory};
+  if (memory > 0 && setrlimit(RLIMIT_DATA, &most) != 0) _exit(127);
   dup2(nothing, STDIN_FILENO);
   dup2(nothing, STDOUT_FILENO);
   dup2(errors, STDERR_FILENO);
@@ -43,14 +47,21 @@ constexpr std::size_t most_errors = std::size_t{64} << 10;
   _exit(127);
 }
 
-// Reads to the end of the pipe, or until `stopped`.
-void drain(int pipe, pid_t child, const std::function<bool()>& stopped, ChildEnd& end) {
+// Reads to the end of the pipe, or until `stopped` or the time is over.
+void drain(int pipe, pid_t child, const std::function<bool()>& stopped, double seconds,
+           ChildEnd& end) {
+  using Clock = std::chrono::steady_clock;
+  const auto start = Clock::now();
+  const auto is_late = [&] {
+    return seconds > 0 && std::chrono::duration<double>(Clock::now() - start).count() > seconds;
+  };
   constexpr int patience_ms = 50;
   std::array<char, 4096> piece{};
   for (;;) {
-    if (!end.stopped && stopped && stopped()) {
-      end.stopped = true;
-      kill(child, SIGKILL);
+    if (!end.stopped && !end.late) {
+      end.stopped = stopped && stopped();
+      end.late = !end.stopped && is_late();
+      if (end.stopped || end.late) kill(child, SIGKILL);
     }
     pollfd change{pipe, POLLIN, 0};
     if (poll(&change, 1, patience_ms) == 0) continue;
@@ -65,7 +76,7 @@ void drain(int pipe, pid_t child, const std::function<bool()>& stopped, ChildEnd
 }  // namespace
 
 ChildEnd run_child(const std::string& program, const std::vector<std::string>& arguments,
-                   const std::function<bool()>& stopped) {
+                   const std::function<bool()>& stopped, const ChildLimits& limits) {
   std::vector<char*> words;
   for (const auto& argument : arguments) words.push_back(const_cast<char*>(argument.c_str()));
   words.push_back(nullptr);
@@ -78,10 +89,12 @@ ChildEnd run_child(const std::string& program, const std::vector<std::string>& a
   const pid_t parent = getpid();
   const pid_t child = fork();
   if (child < 0) cannot_start(errno);
-  if (child == 0) become(program.c_str(), words.data(), to.get(), nothing.get(), parent);
+  if (child == 0) {
+    become(program.c_str(), words.data(), to.get(), nothing.get(), parent, limits.memory);
+  }
   to.close();
   ChildEnd end;
-  drain(from.get(), child, stopped, end);
+  drain(from.get(), child, stopped, limits.seconds, end);
   int status = 0;
   while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
   }

@@ -56,7 +56,7 @@ void make_folder(const std::string& folder) {
 }
 
 // The messages below the table, each on a line of its own: a column has no room for them.
-std::string messages_apart(Table& table) {
+std::string messages_below(Table& table) {
   std::string lines;
   for (auto& row : table.rows) {
     if (!row.back().empty()) lines += printable(row.front() + ": " + row.back()) + "\n";
@@ -104,7 +104,7 @@ class Batch {
       result.text = index_json(rows_);
     } else {
       Table table = index_table(rows_, format != Format::csv);
-      const std::string messages = format == Format::text ? messages_apart(table) : "";
+      const std::string messages = format == Format::text ? messages_below(table) : "";
       result.text = printed(table, format, width_) + messages;
     }
     result.warnings.push_back(fmt::format(
@@ -130,6 +130,7 @@ class Batch {
     all.insert(all.end(), job.words.begin(), job.words.end());
     for (const auto& folder : options_.config_path)
       all.insert(all.end(), {"--config-path", folder});
+    for (const auto& folder : options_.allow_path) all.insert(all.end(), {"--allow-path", folder});
     for (const auto& assignment : options_.assignments)
       all.insert(all.end(), {"--set", assignment});
     if (job.words.front() == "plan") all.emplace_back("--reproducible");
@@ -177,7 +178,8 @@ class Batch {
     auto arguments = arguments_of(job);
     arguments.insert(arguments.end(), {"--quiet", "--out", report, "--page", page_of(job),
                                        "--list-inputs", list, "--", job.file});
-    const ChildEnd end = run_child(program_, arguments, [this] { return interruption_.came(); });
+    const ChildEnd end = run_child(
+        program_, arguments, [this] { return interruption_.came(); }, options_.each);
     if (end.stopped) return;
     const bool answered = end.status == 0 || end.status == no_answer;
     if (!answered || !fs::exists(report) || !fs::exists(list)) {
@@ -204,7 +206,11 @@ class Batch {
     if (none) ++without_plan_;
   }
 
-  static std::string message_of(const ChildEnd& end) {
+  std::string message_of(const ChildEnd& end) const {
+    if (end.late) {
+      return fmt::format("took longer than {}; give it more: --timeout, or less to search",
+                         format_seconds(Seconds(options_.each.seconds)));
+    }
     std::string text = end.errors;
     while (!text.empty() && text.back() == '\n') text.pop_back();
     if (text.empty()) text = fmt::format("ended with status {}", end.status);

@@ -348,7 +348,7 @@ CommandResult run_command(const Options& options, const Style& style) {
                       fmt::format("write shardplan {} first, then its flags", options.command));
   }
   const Markup markup = options.format == Format::md ? Markup::markdown : Markup::text;
-  const ConfigPath path = costmodel::config_path(options.config_path);
+  const ConfigPath path = costmodel::config_path(options.config_path, options.allow_path);
   const Options complete = with_words(options, path);
   const Session session{complete, {markup, style}, path};
   CommandResult result = performer(row, session)(session);

@@ -85,6 +85,23 @@ void read_budget(Options& options, const std::string& text) {
   options.limits.usd = *parsed;
 }
 
+void read_timeout(Options& options, const std::string& text) {
+  const auto parsed = parse_quantity(text, Dimension::time);
+  if (!parsed.value || *parsed.value <= 0)
+    usage(fmt::format("--timeout {} is not a time", shortened(text)), "example: --timeout 30s");
+  options.each.seconds = *parsed.value;
+}
+
+void read_memory(Options& options, const std::string& text) {
+  constexpr double least = 16 << 20;  // below, the program does not even start
+  const auto parsed = parse_quantity(text, Dimension::size);
+  if (!parsed.value || *parsed.value < least || *parsed.value > 1e18) {
+    usage(fmt::format("--memory {} is not a size from 16 MiB on", shortened(text)),
+          "example: --memory 2GiB");
+  }
+  options.each.memory = static_cast<std::size_t>(*parsed.value);
+}
+
 // A flag, and where its value goes.
 struct FlagRow {
   Flag flag;
@@ -103,6 +120,7 @@ const std::vector<FlagRow> flag_rows{
      &read_format},
     {out_flag, &Options::out},
     {config_path_flag, &Options::config_path},
+    {allow_path_flag, &Options::allow_path},
     {set_flag, &Options::assignments},
     {{.name = "gpus",
       .value = "NxDEVICE",
@@ -187,6 +205,16 @@ const std::vector<FlagRow> flag_rows{
      [](Options& options, const std::string& text) {
        options.jobs = read_number("jobs", "scenarios at a time", text);
      }},
+    {{.name = "timeout",
+      .value = "TIME",
+      .help = "that a scenario may take, as 30s or 10min; one that takes longer has failed",
+      .only_for = "batch"},
+     &read_timeout},
+    {{.name = "memory",
+      .value = "SIZE",
+      .help = "that a scenario may use, as 2GiB; one that needs more has failed",
+      .only_for = "batch"},
+     &read_memory},
     {{.name = "fail-fast",
       .help = "begin no other scenario after one that failed",
       .only_for = "batch"},
@@ -514,7 +542,9 @@ Options parse_command_line(const Program& program, int count, const char* const*
     options.help = true;
     return options;
   }
-  for (const FlagRow& row : flag_rows) put(options, row, line);
+  for (const FlagRow& row : flag_rows) {
+    if (admits(row.flag.only_for, options.command)) put(options, row, line);
+  }
   check_parts(line, options);
   if (options.command == "plan") check_search(line, options);
   if (options.command == "validate") check_comparison(line, options);

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "costmodel/cli/command_line.hpp"
+#include "planner/batch/child.hpp"
 #include "planner/search/device_ladder.hpp"
 
 namespace planner {
@@ -24,7 +25,7 @@ struct Options {
   std::vector<std::string> operands;
   Format format = Format::text;
   std::string out;  // empty: standard output
-  std::vector<std::string> config_path;
+  std::vector<std::string> config_path, allow_path;
   std::vector<std::string> assignments;  // --set
   std::vector<std::string> over;         // --over
   std::vector<std::string> with;         // --with
@@ -57,7 +58,8 @@ struct Options {
   bool rows = false;
   bool memory = false;  // of explain: over an iteration
   bool against_planner = false;
-  std::string fit;  // file of constants
+  std::string fit;   // file of constants
+  ChildLimits each;  // of a batch: what a scenario may take
   bool leave_one_source_out = false;
   int runs_known = 0;                 // 0: not asked for
   std::vector<std::string> from_log;  // --from-log of calibrate: [JOB:]LOG

@@ -12,6 +12,7 @@ namespace command_line_test {
 
 using namespace costmodel;
 using fixtures::config_error;
+using fixtures::contains;
 
 namespace {
 
@@ -114,6 +115,16 @@ TEST_CASE("flags of other words than the one chosen are found") {
   CHECK(misplaced(raft, line, "lake")->name == "tide");
   CHECK(admits("", "lake"));
   CHECK_FALSE(admits("sea river", "lake"));
+}
+
+TEST_CASE("a flag of two commands is that of the command given") {
+  Program both = boat;
+  both.flags.push_back({.name = "deep", .only_for = "row"});
+  both.flags.push_back({.name = "deep", .value = "METRES", .only_for = "sail"});
+  CHECK(read(both, {"row", "home", "--deep"}).words("deep").empty());
+  CHECK(read(both, {"sail", "--deep", "7"}).word("deep") == "7");
+  CHECK(contains(config_error([&] { read(both, {"sail", "--deep"}); }), "deep"));
+  CHECK(read(both, {"--help"}).has("help"));
 }
 
 }  // namespace command_line_test

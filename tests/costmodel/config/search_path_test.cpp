@@ -28,7 +28,8 @@ struct Scratch {
     fs::create_directories((path / name).parent_path());
     std::ofstream(path / name) << text;
   }
-  ConfigPath search() const { return {{path.string()}}; }
+  ConfigPath search() const { return {.directories = {path.string()}}; }
+  ConfigPath allowed() const { return {.allowed = {path.string()}}; }
 };
 
 Value named(const std::string& text, const std::string& file = "") {
@@ -61,7 +62,7 @@ TEST_CASE("the first directory of the search path wins, and all are listed once"
   b.write("models/one.yaml", "v: 2\n");
   b.write("models/two.yaml", "v: 2\n");
   b.write("models/notes.txt", "no model\n");
-  const ConfigPath both{{a.path.string(), b.path.string()}};
+  const ConfigPath both{.directories = {a.path.string(), b.path.string()}};
   CHECK(config_names(both, "models") == std::vector<std::string>{"one", "two"});
   CHECK(resolve_config(both, "models", named("one")).value.find("v")->text == "1");
   CHECK(config_names(both, "devices").empty());
@@ -70,6 +71,7 @@ TEST_CASE("the first directory of the search path wins, and all are listed once"
 TEST_CASE("a path is looked up beside the file that names it") {
   const Scratch scratch;
   scratch.write("here/mine.yaml", "v: 5\n");
+  scratch.write("here/scenario.yaml", "model: mine.yaml\n");
   const std::string from = (scratch.path / "here/scenario.yaml").string();
   CHECK(resolve_config({}, "models", named("mine.yaml", from)).value.find("v")->text == "5");
   CHECK(resolve_config({}, "models", named((scratch.path / "here/mine.yaml").string())).name ==
@@ -107,8 +109,9 @@ TEST_CASE("a ring is told whatever its files are called, in a short line") {
   scratch.write("to.yaml", "base: ./link.yaml\n");
   std::filesystem::create_symlink(scratch.path / "to.yaml", scratch.path / "link.yaml");
   for (const char* name : {"/ring.yaml", "/./ring.yaml", "/link.yaml"}) {
-    const std::string told = config_error(
-        [&] { resolve_config({}, "models", named(scratch.path.string() + name, "s.yaml")); });
+    const std::string told = config_error([&] {
+      resolve_config(scratch.allowed(), "models", named(scratch.path.string() + name, "s.yaml"));
+    });
     CHECK(contains(told, "base: goes in a circle; break the chain "));
     CHECK(told.size() < 400);
   }
@@ -133,13 +136,55 @@ TEST_CASE("a chain leads through 64 files at most") {
 TEST_CASE("a file of text is no name, and a message quotes no more than a piece of a name") {
   const Scratch scratch;
   scratch.write("passwd", "root:x:0:0:root:/root:/bin/bash\ndaemon:x:1:1:secret\n");
-  const std::string told = config_error(
-      [&] { resolve_config({}, "models", named(scratch.path.string() + "/passwd", "s.yaml")); });
+  const std::string told = config_error([&] {
+    resolve_config(scratch.allowed(), "models", named(scratch.path.string() + "/passwd", "s.yaml"));
+  });
   CHECK(contains(told, "passwd:1:1: this file of a model is not a map; write key: value"));
   CHECK_FALSE(contains(told, "root:x"));
   const std::string huge = config_error(
       [&] { resolve_config({}, "models", named(std::string(1'000'000, 'm') + "/x")); });
   CHECK(huge.size() < 200);
+}
+
+TEST_CASE("names in a file lead into its folder, the directories and allowed folders alone") {
+  const Scratch scratch, other;
+  other.write("secret.yaml", "v: 7\n");
+  other.write("models/ours.yaml", "v: 8\n");
+  scratch.write("scenario.yaml", "x: 1\n");
+  scratch.write("deep/model.yaml", "base: ../shared.yaml\n");
+  scratch.write("shared.yaml", "v: 9\n");
+  scratch.write("outer.yaml", "base: " + (other.path / "secret.yaml").string() + "\n");
+  fs::create_symlink(other.path / "secret.yaml", scratch.path / "linked.yaml");
+  fs::create_directory_symlink(other.path, scratch.path / "folder");
+  const std::string from = (scratch.path / "scenario.yaml").string();
+  const auto value = [&](const ConfigPath& path, const std::string& name) {
+    return resolve_config(path, "models", named(name, from)).value.find("v")->text;
+  };
+  const auto fault = [&](const std::string& name) {
+    return config_error([&] { value({}, name); });
+  };
+  CHECK(value({}, "deep/model.yaml") == "9");  // its base lies in the scenario's folder
+  const std::string secret = (other.path / "secret.yaml").string();
+  for (const std::string& name :
+       {secret, "../" + other.path.filename().string() + "/secret.yaml", std::string("linked.yaml"),
+        std::string("folder/secret.yaml"), std::string("outer.yaml")}) {
+    CAPTURE(name);
+    CHECK(contains(fault(name),
+                   "lies outside of the scenario's folder; where that is meant, add "
+                   "--allow-path "));
+    CHECK(value({.allowed = {other.path.string()}}, name) == "7");
+    CHECK(value({.directories = {other.path.string() + "/"}}, name) == "7");
+  }
+  CHECK(value({.directories = {other.path.string()}}, "ours") == "8");
+  // A folder whose name only begins like it holds nothing of it; the command line may lead
+  // anywhere.
+  CHECK(config_error([&] {
+          value({.allowed = {other.path.string().substr(0, other.path.string().size() - 1)}},
+                secret);
+        }) != "");
+  CHECK(resolve_config({}, "models", scalar_value(secret, {"--set model=x", 0, 0}))
+            .value.find("v")
+            ->text == "7");
 }
 
 }  // namespace search_path_test

@@ -4,6 +4,7 @@
 #include <doctest/doctest.h>
 
 #include <signal.h>
+#include <sys/stat.h>
 
 #include <fmt/format.h>
 
@@ -185,6 +186,53 @@ TEST_CASE("--fail-fast begins nothing after a failure, and wrong usage is told")
   CHECK(doctest::String(missing.err.c_str()) == doctest::Contains("add --out reports"));
   CHECK(run(words_of("batch none.yaml --out r"), scratch).status == 2);
   CHECK(run(words_of("batch s --out s/wrong.yaml"), scratch).status == 2);
+}
+
+TEST_CASE("a scenario that takes too long, or too much memory, fails alone") {
+  const Scratch scratch;
+  write_scenarios(scratch);
+  std::filesystem::create_directory(scratch.path() / "w");
+  // A model that nobody ever writes to the end of its pipe.
+  scratch.write("w/waits.yaml", program::replaced(cli::llama, "llama-3-8b", "./pipe.yaml"));
+  REQUIRE(mkfifo((scratch.path() / "w" / "pipe.yaml").c_str(), 0600) == 0);
+  const auto late = run(words_of("batch w/waits.yaml --out r --format json --timeout 1s"), scratch);
+  CHECK(late.status == 4);
+  CHECK(json::parse(late.out)["scenarios"][0]["message"] ==
+        "took longer than 1 s; give it more: --timeout, or less to search");
+  CHECK(run(words_of("batch s/evaluated.yaml --out r --timeout 10min"), scratch).status == 0);
+  if (!sanitized) {
+    std::string pattern;
+    for (int i = 0; i < 20'000; ++i) pattern += "M*-";
+    scratch.write("w/large.yaml",
+                  "model: {kind: hybrid, hidden: 512, heads: 8, ffn_hidden: 2048, vocab: 32000, "
+                  "ssm_groups: 1, layer_pattern: \"" +
+                      pattern +
+                      "\"}\ncluster: {base: dgx-h100, devices: 64}\n"
+                      "training: {global_batch: 64, sequence: 8192, precision: bf16}\n");
+    const auto large =
+        run(words_of("batch w/large.yaml s/evaluated.yaml --out r2 --format json --memory 64MiB"),
+            scratch);
+    CHECK(large.status == 4);
+    const json two = json::parse(large.out)["scenarios"];
+    CHECK(pages::has(two[0]["message"].get<std::string>(), "memory that this process may use"));
+    CHECK(two[1]["status"] == "done");
+  }
+  for (const char* wrong : {"--timeout 0", "--timeout soon", "--memory 1KiB", "--memory much"})
+    CHECK(run(words_of(fmt::format("batch s --out r3 {}", wrong)), scratch).status == 2);
+}
+
+TEST_CASE("a batch hands --allow-path on") {
+  const Scratch scratch;
+  for (const char* folder : {"models", "s"})
+    std::filesystem::create_directory(scratch.path() / folder);
+  scratch.write("models/mine.yaml", "base: llama-3-8b\n");
+  scratch.write("s/a.yaml", "command: evaluate\n" +
+                                program::replaced(cli::llama, "llama-3-8b", "../models/mine.yaml"));
+  const auto refused = run(words_of("batch s --out r --format json"), scratch);
+  CHECK(refused.status == 4);
+  const json row = json::parse(refused.out)["scenarios"][0];
+  CHECK(pages::has(row["message"].get<std::string>(), "lies outside of the scenario's folder"));
+  CHECK(run(words_of("batch s --out r --allow-path models"), scratch).status == 0);
 }
 
 }  // namespace batch_command_test
