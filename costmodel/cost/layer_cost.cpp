@@ -17,6 +17,7 @@ Cost& Cost::operator+=(const Cost& o) {
   executed += o.executed;
   traffic += o.traffic;
   host += o.host;
+  ep_slack += o.ep_slack;
   return *this;
 }
 
@@ -29,6 +30,7 @@ void Cost::add(const Cost& o, double times) {
   executed += o.executed * times;
   traffic += o.traffic * times;
   host += o.host * times;
+  ep_slack += o.ep_slack * times;
 }
 
 Cost Cost::operator+(const Cost& o) const {
@@ -128,6 +130,7 @@ bool in_graph(GraphScope scope, const Overlap& overlap) {
 void wait_for_host(Cost& cost, Seconds least) {
   const Seconds communication = cost.time() - cost.compute;
   cost.compute = max(cost.compute, least - communication);
+  cost.ep_slack = min(cost.ep_comm, cost.time() - least);
 }
 
 // `work`: of the step.
@@ -291,7 +294,11 @@ void add_attention(const OpList& list, Recomputed what, const Pricing& pricing, 
 LayerCost layer_cost(const OpList& list, Recomputed what, const Pricing& pricing) {
   LayerCost cost;
   cost.forward = price(forward_steps(list), list, pricing);
-  wait_for_host(cost.forward, pricing.dropless_host * static_cast<double>(local_experts(list)));
+  if (pricing.dropless_host.value > 0) {
+    const Seconds slack = cost.forward.ep_slack;
+    wait_for_host(cost.forward, pricing.dropless_host * static_cast<double>(local_experts(list)));
+    cost.forward.ep_slack = min(slack, cost.forward.ep_slack);
+  }
   cost.backward = price(backward_steps(list), list, pricing);
   cost.input_gradient = price(input_gradient_steps(list), list, pricing);
   cost.weight_gradient = price(weight_gradient_steps(list), list, pricing);

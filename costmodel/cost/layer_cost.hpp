@@ -24,7 +24,8 @@ struct Cost {
   Traffic traffic;
   // Of one pass; sums leave them out. Launches are kernels, or calls where those are counted.
   int kernels = 0, launches = 0;
-  Seconds host;  // time of the launches
+  Seconds host;      // time of the launches
+  Seconds ep_slack;  // of ep_comm: what other work may hide, for the host has launched it by then
   Seconds time() const { return compute + tp_comm + cp_comm + ep_comm; }
   Cost& operator+=(const Cost& o);
   void add(const Cost& o, double times);  // o, so many times

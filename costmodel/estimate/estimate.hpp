@@ -76,11 +76,13 @@ struct Estimate {
   Traffic traffic;                    // of the device that sends most
   std::vector<Traffic> rank_traffic;  // by pipeline rank, per device
   double parameters = 0, active_parameters = 0;
-  double trained_parameters = 0;      // of adapters, if only these are
-  Flops model_flops, hardware_flops;  // per iteration, all devices; attention in full
-  Flops causal_model_flops;           // the same with attention halved for causality
+  double trained_parameters = 0;  // of adapters, if only these are
+  // Per iteration, all devices: attention in full; and what the kernels execute, recomputation
+  // included: at most what the devices can.
+  Flops model_flops, hardware_flops;
+  Flops causal_model_flops;  // the same with attention halved for causality
   double tokens_per_s = 0;
-  double mfu = 0, hfu = 0;  // fractions of the devices' peak, attention in full
+  double mfu = 0, hfu = 0;  // the same as fractions of the devices' peak
   FlopsPerSecond model_rate_per_device;
   double causal_mfu = 0;  // the same from causal_model_flops
   FlopsPerSecond causal_rate_per_device;

@@ -316,7 +316,7 @@ Flops recomputed_flops(const PlanCost& c, const ParallelPlan& plan,
   Flops again;
   for (std::size_t k = 0; k < c.stages.size(); ++k) {
     const double devices = meshes.empty() ? 1 : static_cast<double>(meshes[k].devices);
-    again += c.stages[k].recompute.model * (m * devices);
+    again += c.stages[k].recompute.executed * (m * devices);
   }
   return meshes.empty() ? again * plan.dp * plan.cp * plan.tp : again;
 }
@@ -371,7 +371,7 @@ PipelineEstimate Evaluator::estimate_alone(const ParallelPlan& plan) {
   }
   e.model_flops = model_flops_.full;
   e.causal_model_flops = model_flops_.causal;
-  e.hardware_flops = model_flops_.full + recomputed_flops(c, plan, e.meshes);
+  e.hardware_flops = model_flops_.executed + recomputed_flops(c, plan, e.meshes);
   return alone;
 }
 

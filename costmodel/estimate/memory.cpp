@@ -333,7 +333,7 @@ void set_before_gradients(const PlanInputs& in, const RankChunks& chunks, Bytes 
   Bytes gradients;
   for (const int made : {1, number}) {
     const Bytes own = all * (static_cast<double>(made) / number),
-                left = held - freed * (1 + (made - 1) * period);
+                left = max(Bytes(0), held - freed * (1 + (made - 1) * period));
     if (own + left <= gradients + memory.activations) continue;
     gradients = own;
     memory.activations = left;
@@ -378,7 +378,7 @@ std::vector<RankRow> rank_rows(const PlanInputs& in, std::span<const RankParamet
     const Held held = chunks->held();
     memory.in_flight_micro_batches = held.micro_batches;
     memory.activations = held.bytes + moment.activations;
-    if (in.plan.pp > 1 && frees_gradients(in) &&
+    if (in.plan.pp > 1 && frees_gradients(in) && !gradients_appear(in) &&
         held.micro_batches >= static_cast<double>(in.micro_batches))
       set_before_gradients(in, *chunks, standing_gradients, memory);
     memory.buffers = buffers + moment.buffers;

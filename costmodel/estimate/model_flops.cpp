@@ -24,9 +24,9 @@ ModelFlops model_flops(const OpList& list, LayerKind kind) {
   ModelFlops sum;
   for (const auto& steps : {forward_steps(list), backward_steps(list)}) {
     for (const Step& step : steps) {
-      const Flops full = work_of(step.node->op, step.pass, 2).model;
+      const Work work = work_of(step.node->op, step.pass, 2);
       const double part = kind == LayerKind::encoder ? 1 : unmasked(step.node->op);
-      sum += {full, full * part};
+      sum += {work.model, work.model * part, work.executed};
     }
   }
   return sum;

@@ -186,7 +186,7 @@ double exchange_slowdown(const PlanInputs& in) {
 // The exchange of a micro-batch beside the computation of another one: a pair of a forward and a
 // backward takes max(exchange of one, computation of the other), twice, in place of the sums. The
 // warm-up's share has no other micro-batch beside it. Without a graph of the iteration the host
-// launches both, and only a part is hidden.
+// launches both, and only a part is hidden: none of the time that the host's launches take.
 void hide_expert_exchange(const PlanInputs& in, StageRow& row) {
   const ParallelPlan& plan = in.plan;
   if (!plan.experts.overlap || in.on.model.experts == 0 || overlaps(plan.schedule)) return;
@@ -198,13 +198,14 @@ void hide_expert_exchange(const PlanInputs& in, StageRow& row) {
   const TrainingSpec& training = in.on.training;
   const double hidden =
       (1 - alone) * (training.overlap.cuda_graph ? 1 : training.stack.experts.eager_overlap);
-  const auto hide = [&](Seconds& exchange, Seconds window) {
-    exchange += hidden * (exposed_beside(exchange, window, slowdown) - exchange);
+  const auto hide = [&](Cost& cost, Seconds window) {
+    const Seconds less = cost.ep_comm - exposed_beside(cost.ep_comm, window, slowdown);
+    cost.ep_comm -= hidden * min(less, cost.ep_slack);
   };
   const Seconds ahead = row.forward.time() - row.forward.ep_comm;
   const Seconds behind = row.backward.time() - row.backward.ep_comm;
-  hide(row.forward.ep_comm, behind);
-  hide(row.backward.ep_comm, ahead);
+  hide(row.forward, behind);
+  hide(row.backward, ahead);
 }
 
 // What of the plan sets the pace of computation. The expected number of ranks on a node that

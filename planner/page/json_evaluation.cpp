@@ -132,7 +132,7 @@ std::string tiles_html(const Json& e) {
          tile(count_figure(at(throughput, {"tokens_per_s"})), "tokens a second") +
          mfu_tile(throughput, "MFU, attention in full") +
          (causal.is_object() ? mfu_tile(causal, "causal MFU, as Megatron-LM logs") : "") +
-         tile(share_figure(at(throughput, {"hfu"})), "HFU: recomputation counts") +
+         tile(share_figure(at(throughput, {"hfu"})), "HFU: what kernels execute") +
          tile(bytes_figure(at(e, {"memory", "peak_bytes"})),
               percent(peak, capacity) + " of the fullest device") +
          tile(share_figure(at(e, {"bubble_fraction"})), "bubble, of the slowest stage's work") +

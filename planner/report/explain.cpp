@@ -386,7 +386,8 @@ void flop_rows(const Estimate& e, const Scenario& s, Rows& rows) {
                  "ones have no weight gradient: 4 N D and the adapters, not 6 N D"
                : "matrix products of one iteration, attention in full, no recomputation "
                  "(arXiv:2104.04473 eq. 3 less recomputation)");
-  rows.add("F_hardware", number(e.hardware_flops.value), "with recomputation");
+  rows.add("F_hardware", number(e.hardware_flops.value),
+           "what the kernels execute: with recomputation, without masked scores that they skip");
   rows.add("F_causal", number(e.causal_model_flops.value),
            "F_model with attention halved for causality, as Megatron-LM's --log-throughput counts");
   const std::string peak = format_rate(s.cluster.device.peak_of(s.training.precision));

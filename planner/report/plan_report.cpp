@@ -39,8 +39,10 @@ std::string rounded(double n) {
 }
 
 std::string mfu_text(const Estimate& e) {
-  return fmt::format("{:.1f} % (attention in full, no recomputation)   HFU {:.1f} %   {} a device",
-                     100 * e.mfu, 100 * e.hfu, format_rate(e.model_rate_per_device));
+  const bool above = e.mfu > 1;  // half of a long sequence's attention is skipped, and counted
+  return fmt::format(
+      "{:.1f} % (attention in full{}, no recomputation)   HFU {:.1f} %   {} a device", 100 * e.mfu,
+      above ? ": more than is computed" : "", 100 * e.hfu, format_rate(e.model_rate_per_device));
 }
 
 std::string causal_text(const Estimate& e) {

@@ -155,7 +155,8 @@ void check_throughput(const Json& e, double global_batch, double sequence) {
               causal["model_flops_per_iteration"].get<double>() /
                   t["model_flops_per_iteration"].get<double>());
   CHECK(t["mfu"] <= 1);
-  CHECK(t["hardware_flops_per_iteration"] >= t["model_flops_per_iteration"]);
+  CHECK(t["hardware_flops_per_iteration"] >= t["causal"]["model_flops_per_iteration"]);
+  CHECK(t["hfu"] <= 1);
   check_close(t["hfu"].get<double>() * t["model_flops_per_iteration"].get<double>(),
               t["mfu"].get<double>() * t["hardware_flops_per_iteration"].get<double>());
 }
