@@ -33,6 +33,20 @@ if(SHARDPLAN_SANITIZE)
   add_link_options(${sanitize})
 endif()
 
+# What a release does against a fault that input might find: canaries on stacks, checked copies, jumps that land where the
+# processor expects them, no writable table of functions. tests/package/hardened_test holds the programs to it.
+if(NOT SHARDPLAN_SANITIZE)
+  # What goes into a shared library is position-independent by its own property; -fPIC for all would keep functions from being inlined.
+  add_compile_options($<$<AND:$<COMPILE_LANGUAGE:CXX>,$<NOT:$<BOOL:$<TARGET_PROPERTY:POSITION_INDEPENDENT_CODE>>>>:-fPIE>)
+  add_link_options($<$<STREQUAL:$<TARGET_PROPERTY:TYPE>,EXECUTABLE>:-pie>)
+  add_compile_options($<$<COMPILE_LANGUAGE:CXX>:-fstack-protector-strong> $<$<COMPILE_LANGUAGE:CXX>:-fstack-clash-protection>)
+  if(CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|AMD64)$")
+    add_compile_options($<$<COMPILE_LANGUAGE:CXX>:-fcf-protection=full>)
+  endif()
+  add_compile_options("$<$<AND:$<COMPILE_LANGUAGE:CXX>,$<CONFIG:Release>>:-U_FORTIFY_SOURCE;-D_FORTIFY_SOURCE=2>")
+  add_link_options(LINKER:-z,relro LINKER:-z,now LINKER:-z,noexecstack)
+endif()
+
 # without_pointer_checks(<target>): for sources that hold no casts of pointers nor memory of their own. Only such casts make
 # misaligned pointers or ones of a wrong class; null and stray ones the address sanitizer finds where they are used. The checks
 # precede every use of a pointer, and without them GCC 12 takes 0.65 of the time (costmodel/estimate: 30 for 46 CPU-seconds,
