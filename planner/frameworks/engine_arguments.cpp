@@ -95,7 +95,12 @@ EngineArguments of_commands(const ShellScript& script) {
       if (word == "serve" && i + 1 < words.size() && !is_option(words[i + 1].text))
         all.emplace_back("model", words[i + 1].text);
       if (!is_option(word)) continue;
-      const std::string name = word.substr(word.find_first_not_of('-'));
+      const std::size_t first = word.find_first_not_of('-');
+      if (first == std::string::npos) {  // "--" ends the flags
+        while (++i < words.size()) all.emplace_back("", words[i].text);
+        break;
+      }
+      const std::string name = word.substr(first);
       const std::size_t equals = name.find('=');
       if (equals != std::string::npos) {
         all.emplace_back(long_name(name.substr(0, equals)), name.substr(equals + 1));
@@ -237,9 +242,9 @@ int release_of(std::string_view version) {
 
 // Of an image (vllm/vllm-openai:v0.6.3) or a package (vllm==0.6.3).
 std::string said_version(const std::string& text, std::string_view family) {
-  for (std::size_t at = text.find(family); at != std::string::npos;
-       at = text.find(family, at + 1)) {
-    std::size_t end = at;
+  std::size_t end = 0;  // of a name, which may hold the family several times
+  for (std::size_t at = 0; (at = text.find(family, end)) != std::string::npos;) {
+    end = at;
     const auto in_name = [](unsigned char c) {
       return std::isalnum(c) != 0 || c == '/' || c == '_' || c == '-';
     };
@@ -314,6 +319,7 @@ struct EngineWords {
             const std::vector<std::string>& models, ImportedJob& job) {
     const auto at = std::find_if(renamed_arguments.begin(), renamed_arguments.end(),
                                  [&](const RenamedArgument& row) { return row.theirs == name; });
+    if (name.empty()) return job.left_out.push_back(value + ": stands after --");
     if (name == "max-num-batched-tokens" && value.starts_with('-')) {
       return job.left_out.push_back("chunked-prefill-size " + value + ": a step without a limit");
     }

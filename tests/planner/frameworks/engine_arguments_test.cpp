@@ -150,3 +150,23 @@ TEST_CASE("a checkpoint's format by its name") {
   CHECK(holds(of("cognitivecomputations/DeepSeek-R1-AWQ"), "weights: int4"));
   CHECK(holds(of("nvidia/DeepSeek-R1-FP4"), "weights: nvfp4"));
 }
+
+TEST_CASE("two dashes end the flags, and what follows them is left out") {
+  for (const char* script :
+       {"vllm serve m -tp 2 -- 8 --seed 3", "docker run vllm/vllm-openai:v0.6.3 -tp 2 --",
+        "vllm serve m -tp 2 ---", "vllm serve m -tp 2 - -- -"}) {
+    const std::string text = text_of(import_engine(script, "x.sh", "vllm", models, engines));
+    CHECK_MESSAGE(holds(text, "tp: 2"), script);
+  }
+  const std::string text =
+      text_of(import_engine("vllm serve m -tp 2 -- 8", "x.sh", "vllm", models, engines));
+  CHECK(holds(text, "Left out: 8: stands after --"));
+}
+
+TEST_CASE("a word that holds the engine's name many times is read once") {
+  std::string word = "vllm serve ";
+  for (int i = 0; i < 250'000; ++i) word += "vllm";  // in quadratic time: minutes
+  const std::string text =
+      text_of(import_engine(word + ":v0.6.3 -tp 2", "x.sh", "vllm", models, engines));
+  CHECK(holds(text, "stack: vllm-0.6"));
+}
