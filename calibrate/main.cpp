@@ -4,7 +4,6 @@
 
 #include <array>
 #include <cstdio>
-#include <filesystem>
 #include <functional>
 #include <string>
 
@@ -12,9 +11,11 @@
 #include "calibrate/commands/cpu_command.hpp"
 #include "calibrate/commands/fit_command.hpp"
 #include "calibrate/commands/gpu_command.hpp"
+#include "costmodel/base/console.hpp"
 #include "costmodel/base/error.hpp"
 #include "costmodel/base/escape.hpp"
 #include "costmodel/base/output_file.hpp"
+#include "costmodel/base/path.hpp"
 #include "costmodel/cli/command_line.hpp"
 #include "costmodel/cli/help.hpp"
 #include "costmodel/cli/terminal.hpp"
@@ -31,88 +32,93 @@ using costmodel::ConfigError;
 
 // The records of the command and its flags. `only_for` names the values of --backend; "files" is
 // none of them: --from.
-const costmodel::Program calibrate_program{
-    .name = "shardplan",
-    .commands =
-        {{.name = "calibrate",
-          .summary = "fit a device's or a network's constants to published or imported "
-                     "microbenchmarks, or measure\nthis machine",
-          .examples = {"shardplan calibrate --from configs/microbench/gemm.yaml --device "
-                       "A100-PCIe-80GB --base a100-pcie-80gb --out mine.yaml",
-                       "shardplan calibrate --backend cpu --out cpu.yaml --cluster-out "
-                       "machine.yaml",
-                       "shardplan run tiny-gpt-cpu --calibrated machine.yaml"},
-          .usages =
-              {"shardplan calibrate --from FILE ... [--base NAME] [flags]",
-               "shardplan calibrate --from-log [JOB:]LOG ... [--job FILE] [--out CLUSTER.yaml]",
-               "shardplan calibrate --backend cpu|cuda --out DEVICE.yaml [flags]",
-               "shardplan calibrate --backend cpu --compare SCENARIO [--profile FILE]",
-               "shardplan calibrate --backend cpu --check DEVICE.yaml"}}},
-    .flags = {
-        {.name = "from",
-         .value = "FILE ...",
-         .help = "microbenchmarks: configs/microbench, or of shardplan import nccl-tests",
-         .only_for = "files",
-         .several = true},
-        {.name = "device",
-         .value = "NAME",
-         .help = "only measurements of this device, as the source names it (repeatable)",
-         .only_for = "files",
-         .repeatable = true},
-        {.name = "source",
-         .value = "WORDS",
-         .help = "only measurements whose source's title holds these words (repeatable)",
-         .only_for = "files",
-         .repeatable = true},
-        {.name = "base",
-         .value = "NAME",
-         .help = "the device or cluster that has all other constants: a name or a file; without "
-                 "it, how far each shipped device is from the measurements",
-         .only_for = "files"},
-        {.name = "stack",
-         .value = "NAME",
-         .help = "the framework whose experts' constants are compared",
-         .only_for = "files"},
-        {.name = "backend",
-         .value = "cpu|cuda",
-         .help = "measure this machine: one core, or the first GPU"},
-        {.name = "out",
-         .value = "FILE",
-         .help = "write the profile there and the report to standard output; of this machine, "
-                 "FILE.part holds raw measurements until all are there: a call that was ended "
-                 "is taken up by the same call again"},
-        {.name = "cluster-out",
-         .value = "FILE",
-         .help = "the cluster's: so many such devices as it has cores; under mpirun or srun, as "
-                 "there are ranks, with the messages between processes",
-         .only_for = "cpu"},
-        {.name = "minutes",
-         .value = "N",
-         .help = "about how long (default 3, of a GPU 2; with --quick 0.5)",
-         .only_for = "cpu cuda"},
-        {.name = "quick", .help = "fewer and smaller shapes", .only_for = "cpu cuda"},
-        {.name = "then-run",
-         .value = "SCENARIO",
-         .help = "shardplan run SCENARIO --calibrated with what was written",
-         .only_for = "cpu"},
-        {.name = "compare",
-         .value = "SCENARIO",
-         .help = "time each operator of the scenario's model on one device against its "
-                 "prediction; --profile FILE: by this device",
-         .only_for = "cpu"},
-        {.name = "profile",
-         .value = "FILE",
-         .help = "the device by which --compare predicts",
-         .only_for = "cpu"},
-        {.name = "check",
-         .value = "FILE",
-         .help = "predict 20 models that no calibration measures by this device, and time them",
-         .only_for = "cpu"},
-        costmodel::config_path_flag,
-        costmodel::allow_path_flag,
-        {.name = "quiet", .help = "no report"},
-        costmodel::color_flag,
-        costmodel::help_flag}};
+const costmodel::Program& calibrate_program() {
+  static const costmodel::Program all{
+      .name = "shardplan",
+      .commands =
+          {{.name = "calibrate",
+            .summary = "fit a device's or a network's constants to published or imported "
+                       "microbenchmarks, or measure\nthis machine",
+            .examples = {"shardplan calibrate --from configs/microbench/gemm.yaml --device "
+                         "A100-PCIe-80GB --base a100-pcie-80gb --out mine.yaml",
+                         "shardplan calibrate --backend cpu --out cpu.yaml --cluster-out "
+                         "machine.yaml",
+                         "shardplan run tiny-gpt-cpu --calibrated machine.yaml"},
+            .usages =
+                {"shardplan calibrate --from FILE ... [--base NAME] [flags]",
+                 "shardplan calibrate --from-log [JOB:]LOG ... [--job FILE] [--out CLUSTER.yaml]",
+                 "shardplan calibrate --backend cpu|cuda --out DEVICE.yaml [flags]",
+                 "shardplan calibrate --backend cpu --compare SCENARIO [--profile FILE]",
+                 "shardplan calibrate --backend cpu --check DEVICE.yaml"}}},
+      .flags = {
+          {.name = "from",
+           .value = "FILE ...",
+           .help = "microbenchmarks: configs/microbench, or of shardplan import nccl-tests",
+           .only_for = "files",
+           .several = true},
+          {.name = "device",
+           .value = "NAME",
+           .help = "only measurements of this device, as the source names it (repeatable)",
+           .only_for = "files",
+           .repeatable = true},
+          {.name = "source",
+           .value = "WORDS",
+           .help = "only measurements whose source's title holds these words (repeatable)",
+           .only_for = "files",
+           .repeatable = true},
+          {.name = "base",
+           .value = "NAME",
+           .help = "the device or cluster that has all other constants: a name or a file; without "
+                   "it, how far each shipped device is from the measurements",
+           .only_for = "files"},
+          {.name = "stack",
+           .value = "NAME",
+           .help = "the framework whose experts' constants are compared",
+           .only_for = "files"},
+          {.name = "backend",
+           .value = "cpu|cuda",
+           .help = "measure this machine: one core, or the first GPU"},
+          {.name = "out",
+           .value = "FILE",
+           .help = "write the profile there and the report to standard output; of this machine, "
+                   "FILE.part holds raw measurements until all are there: a call that was ended "
+                   "is taken up by the same call again",
+           .output = true},
+          {.name = "cluster-out",
+           .value = "FILE",
+           .help = "the cluster's: so many such devices as it has cores; under mpirun or srun, as "
+                   "there are ranks, with the messages between processes",
+           .only_for = "cpu",
+           .output = true},
+          {.name = "minutes",
+           .value = "N",
+           .help = "about how long (default 3, of a GPU 2; with --quick 0.5)",
+           .only_for = "cpu cuda"},
+          {.name = "quick", .help = "fewer and smaller shapes", .only_for = "cpu cuda"},
+          {.name = "then-run",
+           .value = "SCENARIO",
+           .help = "shardplan run SCENARIO --calibrated with what was written",
+           .only_for = "cpu"},
+          {.name = "compare",
+           .value = "SCENARIO",
+           .help = "time each operator of the scenario's model on one device against its "
+                   "prediction; --profile FILE: by this device",
+           .only_for = "cpu"},
+          {.name = "profile",
+           .value = "FILE",
+           .help = "the device by which --compare predicts",
+           .only_for = "cpu"},
+          {.name = "check",
+           .value = "FILE",
+           .help = "predict 20 models that no calibration measures by this device, and time them",
+           .only_for = "cpu"},
+          costmodel::config_path_flag,
+           costmodel::allow_path_flag,
+          {.name = "quiet", .help = "no report"},
+          costmodel::color_flag,
+          costmodel::help_flag}};
+  return all;
+}
 
 [[noreturn]] void usage(const std::string& wrong, const std::string& remedy) {
   throw ConfigError({}, "shardplan calibrate: " + wrong, remedy);
@@ -120,7 +126,7 @@ const costmodel::Program calibrate_program{
 
 double minutes(const CommandLine& line, bool quick, double usual) {
   if (!line.has("minutes")) return quick ? 0.5 : usual;
-  const double given = costmodel::number_of(calibrate_program, line, "minutes", usual);
+  const double given = costmodel::number_of(calibrate_program(), line, "minutes", usual);
   if (given > 0 && given <= 600) return given;
   usage(fmt::format("--minutes {:g}", given), "give a number above zero, 600 at most");
 }
@@ -135,14 +141,12 @@ std::string command_line(int count, char** arguments) {
 // Shows progress only on a terminal.
 void show_progress(std::size_t done, std::size_t all, const std::string& name, double left) {
   if (!costmodel::overwrites_lines(STDERR_FILENO)) return;
-  fmt::print(stderr, "\r{} of {}, {:.0f} s left: {:<48}", done, all, left, name);
+  costmodel::print_progress(fmt::format("{} of {}, {:.0f} s left: {}", done, all, left, name));
 }
 
 void then_run(const std::string& scenario, const std::string& profile) {
-  namespace fs = std::filesystem;
-  std::error_code status;
-  const fs::path folder = fs::read_symlink("/proc/self/exe", status).parent_path();
-  std::string program = (folder / "shardplan-run").string(), first = scenario,
+  const std::string folder = costmodel::folder_of(costmodel::program_file());
+  std::string program = costmodel::joined_path(folder, "shardplan-run"), first = scenario,
               flag = "--calibrated", second = profile;
   std::array<char*, 5> words{program.data(), first.data(), flag.data(), second.data(), nullptr};
   std::fflush(nullptr);
@@ -221,7 +225,7 @@ int measure_this_machine(const CommandLine& line, const std::string& command) {
 }
 
 void require_flags_of(const CommandLine& line, const std::string& mode) {
-  const costmodel::Flag* wrong = misplaced(calibrate_program, line, mode);
+  const costmodel::Flag* wrong = misplaced(calibrate_program(), line, mode);
   if (wrong == nullptr) return;
   const std::string its = costmodel::split_words(wrong->only_for).front();
   if (its == "files") usage(fmt::format("--{} is a flag of --from", wrong->name), "leave it out");
@@ -230,9 +234,9 @@ void require_flags_of(const CommandLine& line, const std::string& mode) {
 }
 
 int run(int count, char** arguments) {
-  const CommandLine line = costmodel::parse(calibrate_program, count, arguments);
+  const CommandLine line = costmodel::parse(calibrate_program(), count, arguments);
   if (line.has("help")) {
-    costmodel::write_standard_output(costmodel::help_of(calibrate_program, line.command,
+    costmodel::write_standard_output(costmodel::help_of(calibrate_program(), line.command,
                                                         costmodel::width_of_lines(STDOUT_FILENO)));
     return 0;
   }
@@ -253,7 +257,7 @@ int run(int count, char** arguments) {
        .writes = line.has("out"),
        .path = costmodel::config_path(line.words("config-path"), line.words("allow-path"))});
   if (!answer.fitted) {
-    fmt::print(stderr, "{}shardplan calibrate: no constant could be fitted\n", answer.report);
+    costmodel::print_message(answer.report + "shardplan calibrate: no constant could be fitted");
     return runtime::failed;
   }
   if (answer.profile.empty()) {
@@ -263,7 +267,7 @@ int run(int count, char** arguments) {
   const std::string out = line.word("out");
   const bool quiet = line.has("quiet");
   if (out.empty()) {
-    if (!quiet) fmt::print(stderr, "{}", answer.report);
+    if (!quiet) costmodel::print_message(answer.report);
     costmodel::write_standard_output(answer.profile);
   } else {
     costmodel::write_file(out, answer.profile);

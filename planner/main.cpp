@@ -1,11 +1,11 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cstdio>
 #include <exception>
 #include <new>
 #include <string>
 
+#include "costmodel/base/console.hpp"
 #include "costmodel/base/error.hpp"
 #include "costmodel/base/escape.hpp"
 #include "costmodel/base/input_file.hpp"
@@ -31,8 +31,7 @@ std::size_t width_of(const planner::Options& options) {
 }
 
 void tell(const std::string& message) {
-  const std::string text = costmodel::wrapped(message, costmodel::width_of_lines(STDERR_FILENO));
-  std::fwrite(text.data(), 1, text.size(), stderr);
+  costmodel::print_message(costmodel::wrapped(message, costmodel::width_of_lines(STDERR_FILENO)));
 }
 
 // The files that were read, one a line.
@@ -93,7 +92,7 @@ int main(int count, char** arguments) {
     tell("shardplan: " + costmodel::message_text(fault.what()) + "\n");
     return 1;
   } catch (const std::bad_alloc&) {
-    tell(
+    costmodel::print_constant(
         "shardplan: the memory that this process may use is exhausted; ask for less: a smaller "
         "batch or cluster, fewer sizes left open, or --time-limit\n");
     return 1;

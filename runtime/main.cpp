@@ -4,16 +4,16 @@
 
 #include <cmath>
 #include <cstdint>
-#include <cstdio>
-#include <filesystem>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "costmodel/base/console.hpp"
 #include "costmodel/base/error.hpp"
 #include "costmodel/base/escape.hpp"
 #include "costmodel/base/output_file.hpp"
+#include "costmodel/base/path.hpp"
 #include "costmodel/base/unit_text.hpp"
 #include "costmodel/cli/command_line.hpp"
 #include "costmodel/cli/help.hpp"
@@ -35,96 +35,101 @@ using costmodel::CommandLine;
 using costmodel::ConfigError;
 using costmodel::number_of;
 
-const std::string backend_help = [] {
+std::string backend_help() {
   std::vector<std::string> each;
   for (const runtime::Backend& backend : runtime::backends())
     each.push_back(fmt::format("{}: {}", backend.name, backend.help));
   return fmt::format("{} (default: mpi or tcp where so started, else threads)",
                      fmt::join(each, "; "));
-}();
+}
 
-const std::string backend_words = [] {
+std::string backend_words() {
   std::vector<std::string_view> names;
   for (const runtime::Backend& backend : runtime::backends()) names.push_back(backend.name);
   return fmt::format("{}", fmt::join(names, " "));
-}();
+}
 
 // The records of the command and its flags. What only some backends take names them in `only_for`.
-const costmodel::Program run_program{
-    .name = "shardplan",
-    .commands = {{.name = "run",
-                  .operands = "SCENARIO",
-                  .least = 1,
-                  .most = 1,
-                  .formats = "text json",
-                  .summary = "execute a scenario's plan and hold time, memory and bytes against "
-                             "the prediction",
-                  .examples = {"shardplan run configs/scenarios/tiny-gpt-cpu.yaml --backend "
-                               "threads",
-                               "shardplan run tiny-gpt-cpu --backend emulated --virtual-clock",
-                               "shardplan run serve-small-llama-cpu --set plan.pp=1",
-                               "mpirun -np 4 shardplan run tiny-gpt-cpu --format json --out "
-                               "run.json"},
-                  .usages = {"shardplan run SCENARIO [--backend NAME] [flags]",
-                             "mpirun -np N shardplan run SCENARIO [flags]",
-                             "torchrun --no-python --nproc-per-node N shardplan run SCENARIO "
-                             "[flags]"}}},
-    .flags =
-        {{.name = "backend", .value = "NAME", .help = backend_help, .words = backend_words},
-         {.name = "calibrated",
-          .value = "FILE",
-          .help = "predict by this machine's profile, a device's or a cluster's, that shardplan "
-                  "calibrate wrote"},
-         {.name = "iterations",
-          .value = "N",
-          .help = "iterations, of serving batches; the first one warms up (default 3)"},
-         {.name = "trace",
-          .value = "FILE",
-          .help = "write the last iteration as a Chrome/Perfetto trace"},
-         {.name = "tf32", .help = "matrix products in TF32 instead of fp32", .only_for = "cuda"},
-         {.name = "virtual-devices",
-          .value = "N",
-          .help = "cut each GPU into so many devices, which share its memory",
-          .only_for = "cuda"},
-         {.name = "virtual-clock",
-          .help = "count the time instead of waiting",
-          .only_for = "emulated"},
-         {.name = "seed",
-          .value = "N",
-          .help = "of data or prompts, weights and dropout (default 1)"},
-         {.name = "memory-limit",
-          .value = "SIZE",
-          .help = "that a rank may use, such as 512 MiB (default: none)"},
-         {.name = "patience",
-          .value = "SECONDS",
-          .help = "for one message from another rank (default 60)"},
-         {.name = "fail-above",
-          .value = "PCT",
-          .help = "exit with 4 when the iteration time, of serving the time of a token at its "
-                  "pace, is predicted worse than this"},
-         {.name = "format", .letter = 'f', .value = "FORMAT", .help = "text or json"},
-         costmodel::out_flag,
-         costmodel::set_flag,
-         costmodel::config_path_flag,
-         costmodel::allow_path_flag,
-         {.name = "progress", .help = "a line an iteration on standard error, terminal or not"},
-         {.name = "quiet", .help = "no progress"},
-         costmodel::color_flag,
-         costmodel::help_flag},
-    .ending =
-        "A run that ends before its time reports the iterations that were whole until then; a "
-        "--out\n"
-        "file has them, as they were at most a second before, even where rank 0 is killed.\n\n"
-        "Ranks that torchrun starts on one host listen on loopback only. On several hosts all of "
-        "them\n"
-        "want the same SHARDPLAN_TOKEN in the environment, 16 characters or more that nobody "
-        "guesses,\n"
-        "such as openssl rand -hex 16 prints; without it they do not begin.\n\n"
-        "exit status: 0 done; 1 an internal fault; 2 bad usage or bad input; 4 a rank failed, "
-        "or\n"
-        "--fail-above was missed; 130 after SIGINT (Ctrl-C), 143 after SIGTERM. mpirun's own are "
-        "1\n"
-        "after SIGINT and SIGTERM, and 137 where a rank was ended by SIGKILL\n"};
+const costmodel::Program& run_program() {
+  static const std::string help = backend_help(), words = backend_words();
+  static const costmodel::Program all{
+      .name = "shardplan",
+      .commands = {{.name = "run",
+                    .operands = "SCENARIO",
+                    .least = 1,
+                    .most = 1,
+                    .formats = "text json",
+                    .summary = "execute a scenario's plan and hold time, memory and bytes against "
+                               "the prediction",
+                    .examples = {"shardplan run configs/scenarios/tiny-gpt-cpu.yaml --backend "
+                                 "threads",
+                                 "shardplan run tiny-gpt-cpu --backend emulated --virtual-clock",
+                                 "shardplan run serve-small-llama-cpu --set plan.pp=1",
+                                 "mpirun -np 4 shardplan run tiny-gpt-cpu --format json --out "
+                                 "run.json"},
+                    .usages = {"shardplan run SCENARIO [--backend NAME] [flags]",
+                               "mpirun -np N shardplan run SCENARIO [flags]",
+                               "torchrun --no-python --nproc-per-node N shardplan run SCENARIO "
+                               "[flags]"}}},
+      .flags =
+          {{.name = "backend", .value = "NAME", .help = help, .words = words},
+           {.name = "calibrated",
+            .value = "FILE",
+            .help = "predict by this machine's profile, a device's or a cluster's, that shardplan "
+                    "calibrate wrote"},
+           {.name = "iterations",
+            .value = "N",
+            .help = "iterations, of serving batches; the first one warms up (default 3)"},
+           {.name = "trace",
+            .value = "FILE",
+            .help = "write the last iteration as a Chrome/Perfetto trace",
+            .output = true},
+           {.name = "tf32", .help = "matrix products in TF32 instead of fp32", .only_for = "cuda"},
+           {.name = "virtual-devices",
+            .value = "N",
+            .help = "cut each GPU into so many devices, which share its memory",
+            .only_for = "cuda"},
+           {.name = "virtual-clock",
+            .help = "count the time instead of waiting",
+            .only_for = "emulated"},
+           {.name = "seed",
+            .value = "N",
+            .help = "of data or prompts, weights and dropout (default 1)"},
+           {.name = "memory-limit",
+            .value = "SIZE",
+            .help = "that a rank may use, such as 512 MiB (default: none)"},
+           {.name = "patience",
+            .value = "SECONDS",
+            .help = "for one message from another rank (default 60)"},
+           {.name = "fail-above",
+            .value = "PCT",
+            .help = "exit with 4 when the iteration time, of serving the time of a token at its "
+                    "pace, is predicted worse than this"},
+           {.name = "format", .letter = 'f', .value = "FORMAT", .help = "text or json"},
+           costmodel::out_flag,
+           costmodel::set_flag,
+           costmodel::config_path_flag,
+           costmodel::allow_path_flag,
+           {.name = "progress", .help = "a line an iteration on standard error, terminal or not"},
+           {.name = "quiet", .help = "no progress"},
+           costmodel::color_flag,
+           costmodel::help_flag},
+      .ending =
+          "A run that ends before its time reports the iterations that were whole until then; a "
+          "--out\n"
+          "file has them, as they were at most a second before, even where rank 0 is killed.\n\n"
+          "Ranks that torchrun starts on one host listen on loopback only. On several hosts all of "
+          "them\n"
+          "want the same SHARDPLAN_TOKEN in the environment, 16 characters or more that nobody "
+          "guesses,\n"
+          "such as openssl rand -hex 16 prints; without it they do not begin.\n\n"
+          "exit status: 0 done; 1 an internal fault; 2 bad usage or bad input; 4 a rank failed, "
+          "or\n"
+          "--fail-above was missed; 130 after SIGINT (Ctrl-C), 143 after SIGTERM. mpirun's own are "
+          "1\n"
+          "after SIGINT and SIGTERM, and 137 where a rank was ended by SIGKILL\n"};
+  return all;
+}
 
 [[noreturn]] void usage(const std::string& wrong, const std::string& remedy) {
   throw ConfigError({}, "shardplan run: " + wrong, remedy);
@@ -132,13 +137,13 @@ const costmodel::Program run_program{
 
 double positive(const CommandLine& line, const char* flag, double otherwise) {
   if (!line.has(flag)) return otherwise;
-  const double value = number_of(run_program, line, flag, otherwise);
+  const double value = number_of(run_program(), line, flag, otherwise);
   if (std::isfinite(value) && value > 0) return value;
   usage(fmt::format("--{} {:g} is not positive", flag, value), "give a number above zero");
 }
 
 int at_least_one(const CommandLine& line, const char* flag, int otherwise) {
-  const int value = number_of(run_program, line, flag, otherwise);
+  const int value = number_of(run_program(), line, flag, otherwise);
   if (value < 1) usage(fmt::format("--{} {}", flag, value), "one at least");
   return value;
 }
@@ -166,7 +171,7 @@ costmodel::Scenario scenario_of(const CommandLine& line, const runtime::Backend&
 }
 
 void require_flags_of(const CommandLine& line, const runtime::Backend& backend) {
-  const costmodel::Flag* wrong = misplaced(run_program, line, backend.name);
+  const costmodel::Flag* wrong = misplaced(run_program(), line, backend.name);
   if (wrong == nullptr) return;
   usage(fmt::format("--{} means nothing to --backend {}", wrong->name, backend.name),
         fmt::format("leave it out, or write --backend {}", wrong->only_for));
@@ -177,7 +182,7 @@ runtime::RunRequest request_of(const CommandLine& line) {
   request.backend = &runtime::backend_named(line.word("backend", runtime::usual_backend().name));
   require_flags_of(line, *request.backend);
   request.iterations = at_least_one(line, "iterations", 3);
-  request.seed = number_of(run_program, line, "seed", std::uint64_t{1});
+  request.seed = number_of(run_program(), line, "seed", std::uint64_t{1});
   request.memory_limit = memory_limit(line);
   request.virtual_clock = line.has("virtual-clock");
   request.virtual_devices = at_least_one(line, "virtual-devices", 1);
@@ -218,10 +223,10 @@ int serve(const CommandLine& line, const costmodel::Value& root) {
   const std::string file = costmodel::scenario_file(line.operands.front(), path);
   runtime::ServeRequest request{
       .root = root,
-      .scenario = costmodel::read_serving(root, std::filesystem::path(file).stem().string(), path),
+      .scenario = costmodel::read_serving(root, costmodel::stem_of(file), path),
       .backend = &backend,
       .iterations = at_least_one(line, "iterations", 3),
-      .seed = number_of(run_program, line, "seed", std::uint64_t{1}),
+      .seed = number_of(run_program(), line, "seed", std::uint64_t{1}),
       .memory_limit = memory_limit(line),
       .patience = costmodel::Seconds(positive(line, "patience", 60)),
       .progress = {}};
@@ -243,15 +248,15 @@ int serve(const CommandLine& line, const costmodel::Value& root) {
   }
   const std::string missed = limited ? limit_missed(*result, limit) : "";
   if (missed.empty()) return 0;
-  fmt::print(stderr, "{}\n", missed);
+  costmodel::print_message(missed);
   return runtime::failed;
 }
 
 int run(int count, char** arguments) {
-  const CommandLine line = costmodel::parse(run_program, count, arguments);
+  const CommandLine line = costmodel::parse(run_program(), count, arguments);
   if (line.has("help")) {
     costmodel::write_standard_output(
-        costmodel::help_of(run_program, line.command, costmodel::width_of_lines(STDOUT_FILENO)));
+        costmodel::help_of(run_program(), line.command, costmodel::width_of_lines(STDOUT_FILENO)));
     return 0;
   }
   if (const auto root = serving_root(line)) return serve(line, *root);
@@ -280,7 +285,7 @@ int run(int count, char** arguments) {
   if (!limited) return 0;
   const std::string missed = limit_missed(*result, limit);
   if (missed.empty()) return 0;
-  fmt::print(stderr, "{}\n", missed);
+  costmodel::print_message(missed);
   return runtime::failed;
 }
 

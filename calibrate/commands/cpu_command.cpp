@@ -3,11 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <filesystem>
 
 #include "calibrate/profile/cpu_profile.hpp"
 #include "costmodel/base/error.hpp"
 #include "costmodel/base/output_file.hpp"
+#include "costmodel/base/path.hpp"
 #include "costmodel/config/yaml.hpp"
 
 namespace calibrate {
@@ -18,12 +18,7 @@ namespace {
 
 // The device's file as seen from the cluster's folder.
 std::string device_beside(const std::string& device, const std::string& cluster) {
-  namespace fs = std::filesystem;
-  const fs::path folder = fs::absolute(cluster).parent_path();
-  return "./" + fs::absolute(device)
-                    .lexically_normal()
-                    .lexically_relative(folder.lexically_normal())
-                    .string();
+  return "./" + relative_path(device, folder_of(absolute_path(cluster)));
 }
 
 // The header of the part file; measurements under another header are not reused.

@@ -7,10 +7,9 @@
 
 #include <algorithm>
 #include <array>
-#include <fstream>
-#include <iterator>
 #include <thread>
 
+#include "costmodel/base/input_file.hpp"
 #include "runtime/cpu/gemm.hpp"
 
 namespace calibrate {
@@ -41,11 +40,6 @@ std::string compiler_name() {
 #endif
 }
 
-std::string file_text(const char* path) {
-  std::ifstream file(path);
-  return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
-}
-
 }  // namespace
 
 std::string processor_in(const std::string& cpuinfo) {
@@ -62,7 +56,7 @@ std::string processor_in(const std::string& cpuinfo) {
 Machine this_machine() {
   Machine machine;
   machine.date = today();
-  machine.processor = processor_in(file_text("/proc/cpuinfo"));
+  machine.processor = processor_in(costmodel::system_text("/proc/cpuinfo"));
   machine.cores = static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
   machine.system = system_name();
   machine.compiler = compiler_name();

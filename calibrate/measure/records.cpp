@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <charconv>
-#include <filesystem>
 #include <sstream>
 #include <utility>
 
@@ -12,6 +11,7 @@
 #include "costmodel/base/escape.hpp"
 #include "costmodel/base/input_file.hpp"
 #include "costmodel/base/output_file.hpp"
+#include "costmodel/base/path.hpp"
 
 namespace calibrate {
 
@@ -80,10 +80,9 @@ Record read_line(const std::string& line) {
 
 PartFile::PartFile(std::string path, std::string header)
     : path_(std::move(path)), header_(std::move(header)) {
-  std::error_code status;
-  if (std::filesystem::is_symlink(path_, status))
+  if (is_link(path_))
     throw ConfigError({path_, 0, 0}, "is a symbolic link", "remove it: measurements are kept here");
-  if (!std::filesystem::exists(path_, status)) return;
+  if (!path_exists(path_)) return;
   std::istringstream file(read_file(path_, {.bytes = measurement_limits.bytes, .own = true}));
   std::string line;
   if (!std::getline(file, line) || line != header_) return;
@@ -103,9 +102,6 @@ void PartFile::add(const std::vector<Record>& records) {
   write_file(path_, text, LinkedOutput::refused);
 }
 
-void PartFile::remove() {
-  std::error_code gone;
-  std::filesystem::remove(path_, gone);
-}
+void PartFile::remove() { remove_file(path_); }
 
 }  // namespace calibrate

@@ -6,11 +6,11 @@
 #include <sys/stat.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <chrono>
 #include <cmath>
 #include <cstring>
-#include <filesystem>
 #include <map>
 #include <mutex>
 #include <set>
@@ -18,6 +18,9 @@
 
 #include "costmodel/base/error.hpp"
 #include "costmodel/base/file_descriptor.hpp"
+#include "costmodel/base/fingerprint.hpp"
+#include "costmodel/base/interrupt.hpp"
+#include "costmodel/base/path.hpp"
 
 namespace costmodel {
 
@@ -36,7 +39,7 @@ Inputs& inputs() {
 }
 
 void remember(const struct stat& file, const std::string& path, bool own) {
-  const std::string absolute = std::filesystem::absolute(path).string();
+  const std::string absolute = absolute_path(path);
   const std::scoped_lock lock(inputs().mutex);
   inputs().all.insert(absolute);
   if (!own) inputs().paths[{file.st_dev, file.st_ino}] = absolute;
@@ -121,7 +124,8 @@ class Reading {
                   "write all of it to the pipe, or name a file");
     }
     pollfd change{file_, POLLIN, 0};
-    poll(&change, 1, left);
+    poll(&change, 1, std::min(left, InterruptedWait::wait_ms));
+    signals_.refuse(path_, "reading");
     ended_ = (change.revents & (POLLIN | POLLHUP)) == POLLHUP;
   }
 
@@ -129,6 +133,7 @@ class Reading {
   int file_;
   const ReadLimits& limits_;
   Clock::time_point begin_;
+  InterruptedWait signals_;
   std::string text_;
   bool ended_ = false;
 };
@@ -143,6 +148,34 @@ std::string read_file(const std::string& path, const ReadLimits& limits) {
     refuse_size(path, limits.bytes);
   std::string text = Reading(path, in.get(), limits).all();
   if (regular) remember(file, path, limits.own);
+  return text;
+}
+
+std::string file_fingerprint(const std::string& path, std::size_t most) {
+  struct stat file;
+  if (!is_regular_file(path)) return {};
+  const FileDescriptor in(open(path.c_str(), O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
+  if (!in || fstat(in.get(), &file) != 0 || !S_ISREG(file.st_mode)) return {};
+  Fingerprint print;
+  std::array<char, 1 << 16> piece{};
+  for (std::size_t size = 0;;) {
+    const ssize_t count = read(in.get(), piece.data(), piece.size());
+    if (count == 0) return print.text();
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0 || (size += static_cast<std::size_t>(count)) > most) return {};
+    print.add({piece.data(), static_cast<std::size_t>(count)});
+  }
+}
+
+std::string system_text(const std::string& path) {
+  std::string text;
+  const FileDescriptor in(open(path.c_str(), O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
+  std::array<char, 4096> piece{};
+  for (ssize_t count; in && text.size() < config_limits.bytes;) {
+    if ((count = read(in.get(), piece.data(), piece.size())) == 0) break;
+    if (count < 0 && errno != EINTR) break;
+    if (count > 0) text.append(piece.data(), static_cast<std::size_t>(count));
+  }
   return text;
 }
 

@@ -26,12 +26,19 @@ inline constexpr ReadLimits measurement_limits{.bytes = std::size_t{16} << 20};
 
 // The contents of a regular file or a pipe. Throws ConfigError for: a missing file, a directory, a
 // device or socket, no permission, more bytes than the limit, a pipe that has no writer or does not
-// end in time.
+// end in time, or a signal (interrupt.hpp) while it waits for one.
 std::string read_file(const std::string& path, const ReadLimits& limits = config_limits);
 
 // Whether read_file() has read this regular file in this process as an input, under any name.
 // Thread-safe.
 bool is_input(const struct stat& file);
+
+// The fingerprint of a regular file's contents, read piece by piece; "" of anything else, and of
+// more bytes than `most`. It does not become an input.
+std::string file_fingerprint(const std::string& path, std::size_t most = std::size_t{1} << 30);
+
+// What the system has in a file of /proc or /sys: "" where it cannot be read. For constant paths.
+std::string system_text(const std::string& path);
 
 // The regular files that read_file() has read in this process, by absolute path, sorted.
 std::vector<std::string> files_read();

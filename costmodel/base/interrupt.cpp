@@ -3,8 +3,11 @@
 #include <pthread.h>
 #include <signal.h>
 
+#include <atomic>
 #include <cstdlib>
 #include <utility>
+
+#include "costmodel/base/error.hpp"
 
 namespace costmodel {
 
@@ -12,6 +15,8 @@ namespace {
 
 // SIGUSR2 wakes the thread when the run is over.
 constexpr int over = SIGUSR2;
+
+std::atomic<int> last_signal{0}, signals_come{0};
 
 sigset_t watched() {
   sigset_t set;
@@ -33,8 +38,11 @@ int next_of(const sigset_t& signals) {
 }
 
 void watch(const sigset_t& signals, const std::function<AfterSignal(int)>& say) {
-  for (int number; (number = next_of(signals)) != over;)
+  for (int number; (number = next_of(signals)) != over;) {
+    last_signal = number;
+    ++signals_come;
     if (say(number) == AfterSignal::end) std::_Exit(interrupted_status(number));
+  }
 }
 
 }  // namespace
@@ -42,7 +50,12 @@ void watch(const sigset_t& signals, const std::function<AfterSignal(int)>& say) 
 OnInterrupt::OnInterrupt(std::function<AfterSignal(int)> say) : say_(std::move(say)) {
   const sigset_t signals = watched();
   pthread_sigmask(SIG_BLOCK, &signals, nullptr);
-  thread_ = std::thread([this, signals] { watch(signals, say_); });
+  try {
+    thread_ = std::thread([this, signals] { watch(signals, say_); });
+  } catch (...) {  // the signals go on ending the process
+    pthread_sigmask(SIG_UNBLOCK, &signals, nullptr);
+    throw;
+  }
 }
 
 OnInterrupt::~OnInterrupt() {
@@ -50,6 +63,14 @@ OnInterrupt::~OnInterrupt() {
   thread_.join();
   const sigset_t signals = watched();
   pthread_sigmask(SIG_UNBLOCK, &signals, nullptr);
+}
+
+InterruptedWait::InterruptedWait() : before_(signals_come) {}
+
+void InterruptedWait::refuse(const std::string& file, const char* doing) const {
+  if (signals_come == before_) return;
+  throw ConfigError({file, 0, 0}, std::string(doing) + " was " + interrupted_text(last_signal),
+                    "start again when the other end is there");
 }
 
 std::string interrupted_text(int number) {

@@ -25,6 +25,19 @@ class OnInterrupt {
   std::thread thread_;
 };
 
+// For what waits for a pipe's other end: it looks again and again whether a signal has come since
+// the wait began, at most `wait_ms` after the last time.
+class InterruptedWait {
+ public:
+  InterruptedWait();
+  // Throws ConfigError then: "FILE: reading was interrupted by SIGTERM".
+  void refuse(const std::string& file, const char* doing) const;
+  static constexpr int wait_ms = 100;
+
+ private:
+  int before_;
+};
+
 // "interrupted by SIGINT".
 std::string interrupted_text(int number);
 

@@ -1,4 +1,4 @@
-// JSON values as text: the one place that writes them.
+// JSON values as text: the one place that writes and reads them.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -12,5 +12,16 @@ std::string json_text(const nlohmann::ordered_json& json);
 
 // The same on one line, without its end.
 std::string json_line(const nlohmann::ordered_json& json);
+
+// A user's JSON. Throws ConfigError at the place of what is not JSON, of a number beyond a double
+// (1e999) and of values that nest deeper than 64 levels; the program's own readers and writers of
+// trees go down level by level.
+nlohmann::ordered_json parse_json(const std::string& text, const std::string& file);
+
+// A number, true or false as JSON has them; any other text as a string.
+nlohmann::ordered_json json_scalar(const std::string& text);
+
+// JSON that this process wrote. Throws InternalError where it is none.
+nlohmann::ordered_json own_json(const std::string& text);
 
 }  // namespace costmodel

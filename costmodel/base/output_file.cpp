@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <poll.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -19,6 +20,7 @@
 #include "costmodel/base/error.hpp"
 #include "costmodel/base/file_descriptor.hpp"
 #include "costmodel/base/input_file.hpp"
+#include "costmodel/base/interrupt.hpp"
 
 namespace costmodel {
 
@@ -107,9 +109,16 @@ void require_replaceable(const std::string& path, const Target& target) {
 }
 
 void write_all(const std::string& path, int file, std::string_view text) {
+  const InterruptedWait signals;
   while (!text.empty()) {
     const ssize_t count = write(file, text.data(), text.size());
-    if (count < 0 && errno != EINTR) cannot_write(path, errno);
+    if (count < 0 && errno == EAGAIN) {  // a reader that takes its time
+      pollfd change{file, POLLOUT, 0};
+      poll(&change, 1, InterruptedWait::wait_ms);
+      signals.refuse(path, "writing");
+    } else if (count < 0 && errno != EINTR) {
+      cannot_write(path, errno);
+    }
     if (count > 0) text.remove_prefix(static_cast<std::size_t>(count));
   }
 }
@@ -124,13 +133,12 @@ void flush(const std::string& path, int file) {
 FileDescriptor open_stream(const std::string& path) {
   using Clock = std::chrono::steady_clock;
   constexpr std::chrono::seconds patience(10);
+  const InterruptedWait signals;
   for (const auto until = Clock::now() + patience;;) {
     FileDescriptor out(open(path.c_str(), O_WRONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
-    if (out) {
-      fcntl(out.get(), F_SETFL, fcntl(out.get(), F_GETFL) & ~O_NONBLOCK);
-      return out;
-    }
+    if (out) return out;
     if (errno != ENXIO) cannot_write(path, errno);
+    signals.refuse(path, "writing");
     if (Clock::now() > until) cannot_write(path, "nobody reads from the pipe", "start its reader");
     std::this_thread::sleep_for(std::chrono::milliseconds(10));
   }
@@ -227,6 +235,29 @@ void require_writable(const std::string& path) {
   const fs::path parent = target.file.parent_path();
   const fs::path folder = parent.empty() ? "." : parent;
   if (faccessat(AT_FDCWD, folder.c_str(), W_OK | X_OK, AT_EACCESS) != 0) cannot_write(path, errno);
+}
+
+bool is_same_output(const std::string& one, const std::string& other) {
+  const Target a = target_of(one, LinkedOutput::followed),
+               b = target_of(other, LinkedOutput::followed);
+  if (a.present.has_value() != b.present.has_value()) return false;
+  if (a.present) {
+    return a.present->st_dev == b.present->st_dev && a.present->st_ino == b.present->st_ino &&
+           !S_ISCHR(a.present->st_mode);
+  }
+  struct stat first, second;
+  const auto folder_of = [](const Target& target) {
+    return target.file.has_parent_path() ? target.file.parent_path().string() : ".";
+  };
+  return a.file.filename() == b.file.filename() && stat(folder_of(a).c_str(), &first) == 0 &&
+         stat(folder_of(b).c_str(), &second) == 0 && first.st_dev == second.st_dev &&
+         first.st_ino == second.st_ino;
+}
+
+FileDescriptor open_null_device() {
+  FileDescriptor nothing(open("/dev/null", O_RDWR | O_CLOEXEC));
+  if (!nothing) cannot_write("/dev/null", errno);
+  return nothing;
 }
 
 void write_standard_output(const std::string& text) {

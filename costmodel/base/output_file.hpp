@@ -3,6 +3,8 @@
 
 #include <string>
 
+#include "costmodel/base/file_descriptor.hpp"
+
 namespace costmodel {
 
 enum class LinkedOutput { followed, refused };
@@ -24,6 +26,13 @@ bool is_stream(const std::string& path);
 // Throws what write_file() would throw of the file as it is now; call it before a long computation.
 // Creates nothing.
 void require_writable(const std::string& path);
+
+// Whether what is written to one path would be written over by what is written to the other: links
+// are followed. Never of a device, which keeps nothing.
+bool is_same_output(const std::string& one, const std::string& other);
+
+// /dev/null, for a process that gets no input and whose output is thrown away.
+FileDescriptor open_null_device();
 
 // Writes to standard output and flushes it. Throws ConfigError on failure.
 void write_standard_output(const std::string& text);

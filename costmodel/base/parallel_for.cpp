@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <atomic>
 #include <exception>
+#include <system_error>
 #include <thread>
 #include <vector>
 
@@ -23,7 +24,11 @@ void share_out(std::size_t count, int threads, const std::function<void(std::siz
   {
     std::vector<std::jthread> others;
     const auto wanted = std::min(count, static_cast<std::size_t>(std::max(1, threads)));
-    for (std::size_t i = 1; i < wanted; ++i) others.emplace_back(take);
+    others.reserve(wanted);
+    try {
+      while (others.size() + 1 < wanted) others.emplace_back(take);
+    } catch (const std::system_error&) {  // there are no more: those that there are share the work
+    }
     take();
   }
   for (const auto& fault : thrown) {

@@ -9,6 +9,7 @@
 
 #include "costmodel/base/error.hpp"
 #include "costmodel/base/escape.hpp"
+#include "costmodel/base/output_file.hpp"
 
 namespace costmodel {
 
@@ -164,6 +165,11 @@ void check_command(const Program& program, const CommandLine& line) {
   }
   check_operands(program, line);
   check_format(program, line);
+  std::vector<std::pair<std::string, std::string>> outputs;
+  for (const Flag& flag : program.flags) {
+    if (flag.output) outputs.emplace_back(flag.name, line.word(flag.name));
+  }
+  refuse_same_outputs(program, outputs);
 }
 
 }  // namespace
@@ -230,6 +236,19 @@ CommandLine parse(const Program& all, int count, const char* const* arguments) {
   }
   check_command(program, line);
   return line;
+}
+
+void refuse_same_outputs(const Program& program,
+                         const std::vector<std::pair<std::string, std::string>>& files) {
+  for (std::size_t i = 0; i < files.size(); ++i) {
+    for (std::size_t k = 0; k < i; ++k) {
+      const auto& [one, first] = files[k];
+      const auto& [other, second] = files[i];
+      if (first.empty() || second.empty() || !is_same_output(first, second)) continue;
+      usage(program, fmt::format("{} is named twice, by --{} and --{}", quote(second), one, other),
+            "give each a file of its own");
+    }
+  }
 }
 
 const Flag* misplaced(const Program& program, const CommandLine& line, std::string_view word) {

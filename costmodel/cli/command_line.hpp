@@ -7,6 +7,7 @@
 #include <map>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace costmodel {
@@ -22,6 +23,7 @@ struct Flag {
   std::string_view words = {};  // the values there are, apart by blanks; empty: any
   bool repeatable = false;
   bool several = false;  // takes all words that follow: "--from A B"
+  bool output = false;   // its value is a file that is written
 };
 
 struct Command {
@@ -59,9 +61,15 @@ struct CommandLine {
 };
 
 // Throws ConfigError for an unknown or misplaced flag, a flag without its value, a value that is
-// none of the flag's words, an unknown command and too few or too many operands. With --help or
-// --version the last three are not checked. The result points into `program`.
+// none of the flag's words, an unknown command, too few or too many operands, and two outputs of
+// one file. With --help or --version the last four are not checked. The result points into
+// `program`.
 CommandLine parse(const Program& program, int count, const char* const* arguments);
+
+// Throws ConfigError where two of the files are one, under whatever names: each is written by the
+// flag next to it. Empty files count for nothing.
+void refuse_same_outputs(const Program& program,
+                         const std::vector<std::pair<std::string, std::string>>& files);
 
 // The first flag given that does not go with `word`; null: none.
 const Flag* misplaced(const Program& program, const CommandLine& line, std::string_view word);
@@ -83,7 +91,8 @@ inline constexpr Flag out_flag{
     .name = "out",
     .letter = 'o',
     .value = "FILE",
-    .help = "write there instead of standard output, whole or not at all"};
+    .help = "write there instead of standard output, whole or not at all",
+    .output = true};
 inline constexpr Flag allow_path_flag{
     .name = "allow-path",
     .value = "DIR",

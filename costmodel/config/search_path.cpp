@@ -11,6 +11,7 @@
 
 #include "costmodel/base/error.hpp"
 #include "costmodel/base/escape.hpp"
+#include "costmodel/base/path.hpp"
 #include "costmodel/config/base_chain.hpp"
 #include "costmodel/config/yaml.hpp"
 
@@ -27,21 +28,22 @@ bool looks_like_path(const std::string& name) {
 
 // Whether a file lies in a folder or in a folder of it, links followed.
 bool lies_in(const std::string& file, const std::string& folder) {
-  std::error_code fault;
-  const fs::path real = fs::weakly_canonical(fs::absolute(file, fault), fault);
-  const fs::path above = fs::weakly_canonical(fs::absolute(folder, fault), fault);
-  if (fault || above.empty()) return false;
+  std::error_code status;
+  const fs::path real = fs::weakly_canonical(fs::absolute(file, status), status);
+  const fs::path above = fs::weakly_canonical(fs::absolute(folder, status), status);
+  if (status || above.empty()) return false;
   const auto [end, at] = std::mismatch(above.begin(), above.end(), real.begin(), real.end());
   return end == above.end() || (end->empty() && std::next(end) == above.end());
 }
 
 void require_directory(const std::string& flag, const std::string& directory,
                        const std::string& remedy) {
-  std::error_code fault;
-  if (fs::is_directory(directory, fault)) return;
+  if (is_folder(directory)) return;
   throw ConfigError({}, fmt::format("{} {} is not a directory", flag, shortened(directory)),
                     remedy);
 }
+
+bool is_config(const FolderEntry& entry) { return entry.name.ends_with(".yaml"); }
 
 }  // namespace
 
@@ -53,16 +55,14 @@ Value& loaded(const ConfigPath& path, const std::string& file) {
 
 std::string file_from(const Mark& mark, const std::string& file) {
   const fs::path path(file);
-  std::error_code unknown;
-  const bool in_file = mark.line > 0 && fs::is_regular_file(mark.file, unknown);
+  const bool in_file = mark.line > 0 && is_regular_file(mark.file);
   return path.is_absolute() || !in_file ? file
                                         : (fs::path(mark.file).parent_path() / path).string();
 }
 
 std::string reach_of(const Mark& mark) {
   if (mark.line == 0 || mark.file.empty()) return "";
-  std::error_code unknown;
-  if (!fs::is_regular_file(mark.file, unknown)) return ".";
+  if (!is_regular_file(mark.file)) return ".";
   const std::string folder = fs::path(mark.file).parent_path().string();
   return folder.empty() ? "." : folder;
 }
@@ -82,12 +82,20 @@ void check_reach(const ConfigPath& path, const std::string& reach, const std::st
 std::vector<std::string> config_names(const ConfigPath& path, const std::string& kind) {
   std::set<std::string> names;
   for (const auto& directory : path.directories) {
-    std::error_code status;
-    for (const auto& file : fs::directory_iterator(fs::path(directory) / kind, status)) {
-      if (file.path().extension() == ".yaml") names.insert(file.path().stem().string());
-    }
+    for (const FolderEntry& entry : entries_of(joined_path(directory, kind)))
+      if (is_config(entry) && entry.regular) names.insert(stem_of(entry.name));
   }
   return {names.begin(), names.end()};
+}
+
+std::vector<std::string> unreadable_configs(const ConfigPath& path, const std::string& kind) {
+  std::vector<std::string> files;
+  for (const auto& directory : path.directories) {
+    const std::string folder = joined_path(directory, kind);
+    for (const FolderEntry& entry : entries_of(folder))
+      if (is_config(entry) && !entry.regular) files.push_back(joined_path(folder, entry.name));
+  }
+  return files;
 }
 
 std::string find_config(const ConfigPath& path, const std::string& kind, const std::string& name,

@@ -30,6 +30,9 @@ Value& loaded(const ConfigPath& path, const std::string& file);
 // The sorted, unique stems of all files of a kind ("models", "devices", ...).
 std::vector<std::string> config_names(const ConfigPath& path, const std::string& kind);
 
+// The files of a kind that are none: links that lead nowhere, folders.
+std::vector<std::string> unreadable_configs(const ConfigPath& path, const std::string& kind);
+
 // The file of `name`: a path when it contains '/' or ends in .yaml, .yml or .json, else a stem to
 // look up. Throws ConfigError at `mark` with the nearest known names.
 std::string find_config(const ConfigPath& path, const std::string& kind, const std::string& name,

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "costmodel/base/json_text.hpp"
 #include "costmodel/plan/plan_key_values.hpp"
 #include "costmodel/plan/plan_keys.hpp"
 
@@ -38,8 +39,7 @@ Json json_of(const Value& value) {
     for (const Value& item : value.items) list.push_back(json_of(item));
     return list;
   }
-  const Json typed = Json::parse(value.text, nullptr, false);
-  return typed.is_number() || typed.is_boolean() ? typed : Json(value.text);
+  return json_scalar(value.text);
 }
 
 std::string_view exchange_name(const ParallelPlan& p) {

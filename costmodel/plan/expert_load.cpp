@@ -135,7 +135,7 @@ ExpertLoads read_list(const Value& list, std::int64_t experts) {
   return {loads};
 }
 
-std::vector<double> read_line(std::string line, const Mark& mark) {
+std::vector<double> read_line(std::string line, const Mark& mark, bool begun) {
   std::ranges::replace(line, ',', ' ');
   std::istringstream words(line);
   std::vector<double> loads;
@@ -144,8 +144,11 @@ std::vector<double> read_line(std::string line, const Mark& mark) {
     const auto [end, fault] = std::from_chars(word.data(), word.data() + word.size(), load);
     if (fault != std::errc() || end != word.data() + word.size() || !(load >= 0) ||
         load > most_load) {
-      throw ConfigError(mark, fmt::format("{} is no load of an expert", quote(word)),
-                        "write numbers from 0 to 1e15, a line a layer");
+      // Of a file that begins otherwise nothing is shown: it may be anything on this machine.
+      throw ConfigError(
+          mark,
+          (begun || !loads.empty() ? quote(word) : "what stands here") + " is no load of an expert",
+          "write numbers from 0 to 1e15, a line a layer");
     }
     loads.push_back(load);
   }
@@ -159,7 +162,7 @@ ExpertLoads read_histogram(const Value& file, std::int64_t experts) {
   Mark mark{path, 0, 1};
   for (std::string line; std::getline(lines, line);) {
     ++mark.line;
-    std::vector<double> loads = read_line(line.substr(0, line.find('#')), mark);
+    std::vector<double> loads = read_line(line.substr(0, line.find('#')), mark, !layers.empty());
     if (loads.empty()) continue;
     require_loads(loads, experts, mark);
     layers.push_back(std::move(loads));

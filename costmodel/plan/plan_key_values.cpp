@@ -5,12 +5,12 @@
 
 #include <algorithm>
 #include <charconv>
-#include <filesystem>
 #include <memory>
 #include <system_error>
 
 #include "costmodel/base/escape.hpp"
 #include "costmodel/base/input_file.hpp"
+#include "costmodel/base/path.hpp"
 #include "costmodel/config/search_path.hpp"
 #include "costmodel/plan/plan_text.hpp"
 
@@ -118,7 +118,7 @@ void read_schedule(MapReader& reader, PlanRequest& plan) {
 Value schedule_value(const ParallelPlan& plan) {
   if (plan.listed == nullptr) return scalar_value(std::string(schedule_name(plan.schedule)));
   Value listed;
-  listed.set("file", scalar_value(std::filesystem::absolute(plan.listed->file).string()));
+  listed.set("file", scalar_value(absolute_path(plan.listed->file)));
   return listed;
 }
 

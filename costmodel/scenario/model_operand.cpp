@@ -5,10 +5,10 @@
 
 #include <algorithm>
 #include <array>
-#include <filesystem>
 #include <string>
 
 #include "costmodel/base/escape.hpp"
+#include "costmodel/base/path.hpp"
 #include "costmodel/config/everyday_name.hpp"
 #include "costmodel/machine/cluster_groups.hpp"
 #include "costmodel/model/hf_config.hpp"
@@ -73,11 +73,10 @@ bool is_model(const Value& file) {
 }
 
 std::string operand_file(const std::string& operand, const ConfigPath& path) {
-  std::error_code fault;
-  if (std::filesystem::exists(operand, fault)) return operand;
+  if (path_exists(operand)) return operand;
   const auto scenarios = config_names(path, "scenarios");
   const bool is_yaml = operand.ends_with(".yaml") || operand.ends_with(".yml");
-  const std::string name = is_yaml ? std::filesystem::path(operand).stem().string() : operand;
+  const std::string name = is_yaml ? stem_of(operand) : operand;
   const bool bare = operand.find('/') == std::string::npos;
   if (bare && std::ranges::count(scenarios, name) > 0) return scenario_file(operand, path);
   const auto models = is_yaml ? std::vector<std::string>{} : models_called(path, operand);

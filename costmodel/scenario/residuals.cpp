@@ -6,10 +6,10 @@
 #include <algorithm>
 #include <cctype>
 #include <cmath>
-#include <filesystem>
 
 #include "costmodel/base/error.hpp"
 #include "costmodel/base/escape.hpp"
+#include "costmodel/base/path.hpp"
 #include "costmodel/base/student_t.hpp"
 #include "costmodel/base/unit_text.hpp"
 #include "costmodel/config/map_reader.hpp"
@@ -409,14 +409,13 @@ namespace {
 
 const ResidualFiles::Loaded* first_table(const ConfigPath& path) {
   for (const auto& directory : path.directories) {
-    const auto file = std::filesystem::path(directory) / "residuals.yaml";
+    const std::string file = joined_path(directory, "residuals.yaml");
     if (!path.residuals) path.residuals = std::make_shared<ResidualFiles>();
     auto& files = path.residuals->loaded;
-    auto at = files.find(file.string());
+    auto at = files.find(file);
     if (at == files.end()) {
-      std::error_code status;
-      if (!std::filesystem::exists(file, status)) continue;
-      at = files.emplace(file.string(), load(file.string())).first;
+      if (!path_exists(file)) continue;
+      at = files.emplace(file, load(file)).first;
     }
     return &at->second;
   }

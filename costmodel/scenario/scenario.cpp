@@ -3,10 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <filesystem>
 #include <utility>
 
 #include "costmodel/base/escape.hpp"
+#include "costmodel/base/path.hpp"
 #include "costmodel/config/map_reader.hpp"
 #include "costmodel/config/override.hpp"
 #include "costmodel/config/yaml.hpp"
@@ -146,12 +146,10 @@ Scenario read_scenario(const Value& root, const std::string& name, const ConfigP
 }
 
 std::string scenario_file(const std::string& operand, const ConfigPath& path) {
-  std::error_code fault;
-  if (operand.find('/') != std::string::npos || std::filesystem::exists(operand, fault))
-    return operand;
-  const std::filesystem::path asked(operand);  // names have dots of their own: llama-3.2-1b-...
-  const bool is_file = asked.extension() == ".yaml" || asked.extension() == ".yml";
-  const std::string name = is_file ? asked.stem().string() : operand;
+  if (operand.find('/') != std::string::npos || path_exists(operand)) return operand;
+  const std::string ending = ending_of(operand);  // names have dots of their own: llama-3.2-1b-...
+  const bool is_file = ending == ".yaml" || ending == ".yml";
+  const std::string name = is_file ? stem_of(operand) : operand;
   const auto names = config_names(path, "scenarios");
   if (std::find(names.begin(), names.end(), name) == names.end()) {
     throw ConfigError(
@@ -163,7 +161,7 @@ std::string scenario_file(const std::string& operand, const ConfigPath& path) {
 
 Scenario load_scenario(const std::string& file, const ConfigPath& path,
                        const std::vector<std::string>& assignments) {
-  const std::string name = std::filesystem::path(file).stem().string();
+  const std::string name = stem_of(file);
   const Value& written = loaded(path, file);
   if (assignments.empty()) return read_scenario(written, name, path);
   Value root = written;

@@ -153,9 +153,11 @@ class Reader {
     if (word == "W") return put(ActionKind::weight_gradient);
     if (word == "I" && csv_) return put(ActionKind::backward);
     if (word != "B") {
+      // Of a file that begins otherwise nothing is shown: it may be anything on this machine.
+      const bool schedule = !to.cells.front().empty();
       throw error(cell,
-                  fmt::format("rank {}, cell {}: {} is not an action", rank_of_line(cell),
-                              cell.number, quote(cell.text)),
+                  fmt::format("rank {}, cell {}{} is not an action", rank_of_line(cell),
+                              cell.number, schedule ? ": " + quote(cell.text) : ""),
                   fmt::format("write [stage][{}][micro-batch]; transfers follow from the order",
                               csv_ ? "F|B|I|W" : "F|B|W"));
     }

@@ -1,9 +1,9 @@
 #include "costmodel/serving/engine.hpp"
+#include "costmodel/base/path.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <filesystem>
 
 namespace costmodel {
 
@@ -164,8 +164,7 @@ EngineConstants fitted(const EngineConstants& prior, const ServingFit& fit,
 ServingFit find_serving_fit(const ConfigPath& path) {
   for (const std::string& directory : path.directories) {
     const std::string file = directory + "/serving_fit.yaml";
-    std::error_code fault;
-    if (std::filesystem::is_regular_file(file, fault)) return read_fit(loaded(path, file));
+    if (is_regular_file(file)) return read_fit(loaded(path, file));
   }
   return {};
 }

@@ -3,9 +3,9 @@
 #include <fmt/format.h>
 
 #include <cmath>
-#include <filesystem>
 
 #include "costmodel/base/escape.hpp"
+#include "costmodel/base/path.hpp"
 #include "costmodel/config/map_reader.hpp"
 #include "costmodel/config/override.hpp"
 #include "costmodel/config/yaml.hpp"
@@ -251,8 +251,7 @@ Value serving_tree(const std::string& file, const ConfigPath& path,
 
 ServingScenario load_serving(const std::string& file, const ConfigPath& path,
                              const std::vector<std::string>& assignments) {
-  return read_serving(serving_tree(file, path, assignments),
-                      std::filesystem::path(file).stem().string(), path);
+  return read_serving(serving_tree(file, path, assignments), stem_of(file), path);
 }
 
 std::string sizes_fault(const ServingSizes& sizes, const ModelSpec& model,

@@ -1,17 +1,16 @@
 #include "planner/accuracy/evidence.hpp"
 
 #include <algorithm>
-#include <filesystem>
 #include <sstream>
 #include <string_view>
 
 #include "costmodel/base/input_file.hpp"
+#include "costmodel/base/path.hpp"
 #include "costmodel/config/map_reader.hpp"
 #include "costmodel/config/yaml.hpp"
 
 namespace planner {
 
-namespace fs = std::filesystem;
 using costmodel::ConfigError;
 using costmodel::Scenario;
 using costmodel::Value;
@@ -19,7 +18,7 @@ using costmodel::Value;
 namespace {
 
 // Whether a file of a folder contains runs, and is not a file that runs refer to.
-bool has_runs(const fs::path& file) {
+bool has_runs(const std::string& file) {
   std::istringstream in(costmodel::read_file(file, costmodel::measurement_limits));
   for (std::string line; std::getline(in, line);)
     if (line.rfind("runs:", 0) == 0) return true;
@@ -32,18 +31,18 @@ std::vector<std::string> evidence_files(const std::vector<std::string>& operands
                                         std::vector<std::string>* left_out) {
   std::vector<std::string> files;
   for (const auto& operand : operands) {
-    std::error_code status;
-    if (!fs::is_directory(operand, status)) {
+    if (!costmodel::is_folder(operand)) {
       files.push_back(operand);
       continue;
     }
     std::vector<std::string> inside;
-    for (const auto& entry : fs::directory_iterator(operand, status)) {
-      if (entry.path().extension() != ".yaml" || !entry.is_regular_file(status)) continue;
-      if (has_runs(entry.path())) {
-        inside.push_back(entry.path().string());
+    for (const costmodel::FolderEntry& entry : costmodel::entries_of(operand)) {
+      if (!entry.regular || !entry.name.ends_with(".yaml")) continue;
+      const std::string file = costmodel::joined_path(operand, entry.name);
+      if (has_runs(file)) {
+        inside.push_back(file);
       } else if (left_out != nullptr) {
-        left_out->push_back(entry.path().string());
+        left_out->push_back(file);
       }
     }
     if (inside.empty()) {
@@ -113,8 +112,7 @@ void read_written(const std::string& file, std::vector<WrittenRun>& runs) {
   const Value& list = reader.required("runs");
   reader.finish();
   for (const Value& run : list.items) {
-    runs.push_back(
-        {fs::path(file).stem().string(), defaults != nullptr ? merged(*defaults, run) : run});
+    runs.push_back({costmodel::stem_of(file), defaults != nullptr ? merged(*defaults, run) : run});
   }
 }
 

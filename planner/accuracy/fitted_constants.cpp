@@ -3,9 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <filesystem>
 
 #include "costmodel/base/escape.hpp"
+#include "costmodel/base/path.hpp"
 #include "costmodel/base/unit_text.hpp"
 #include "costmodel/config/map_reader.hpp"
 #include "costmodel/config/yaml.hpp"
@@ -78,9 +78,8 @@ double number_of(const Value& value, const std::string& key) {
 std::string constants_file(const std::string& given, const ConfigPath& path) {
   if (!given.empty()) return given;
   for (const auto& directory : path.directories) {
-    const auto file = std::filesystem::path(directory) / "fit.yaml";
-    std::error_code status;
-    if (std::filesystem::is_regular_file(file, status)) return file.string();
+    const std::string file = costmodel::joined_path(directory, "fit.yaml");
+    if (costmodel::is_regular_file(file)) return file;
   }
   throw ConfigError({}, "shardplan: no fit.yaml in any directory of configurations",
                     "name the file of constants: --fit FILE");

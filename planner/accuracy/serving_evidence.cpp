@@ -2,10 +2,10 @@
 
 #include <algorithm>
 #include <cmath>
-#include <filesystem>
 #include <map>
 
 #include "costmodel/base/input_file.hpp"
+#include "costmodel/base/path.hpp"
 #include "costmodel/config/map_reader.hpp"
 #include "costmodel/serving/serving_reader.hpp"
 #include "planner/accuracy/evidence.hpp"
@@ -81,17 +81,15 @@ double of(const costmodel::ServingEstimate& e, ServingMetric metric) {
 double ServingFigure::log_error() const { return std::log(predicted / measured); }
 
 bool is_serving_evidence(const std::vector<std::string>& operands) {
-  namespace fs = std::filesystem;
-  const auto says = [](const fs::path& file) {
+  const auto says = [](const std::string& file) {
     const std::string text = costmodel::read_file(file, costmodel::measurement_limits);
     return text.find("workload: inference") != std::string::npos;
   };
-  std::error_code fault;
-  const fs::path first(operands.front());
-  if (!fs::is_directory(first, fault)) return says(first);
-  for (const auto& entry : fs::directory_iterator(first, fault)) {
-    if (entry.path().extension() == ".yaml" && entry.is_regular_file(fault))
-      return says(entry.path());
+  const std::string& first = operands.front();
+  if (!costmodel::is_folder(first)) return says(first);
+  for (const costmodel::FolderEntry& entry : costmodel::entries_of(first)) {
+    if (entry.regular && entry.name.ends_with(".yaml"))
+      return says(costmodel::joined_path(first, entry.name));
   }
   return false;
 }

@@ -1,24 +1,22 @@
 #include "planner/batch/batch_jobs.hpp"
 
 #include <fmt/format.h>
-#include <glob.h>
 
 #include <algorithm>
 #include <array>
-#include <filesystem>
 #include <map>
 #include <optional>
 #include <set>
 #include <string_view>
 
 #include "costmodel/base/escape.hpp"
+#include "costmodel/base/path.hpp"
 #include "costmodel/cli/command_line.hpp"
 #include "costmodel/config/yaml.hpp"
 #include "costmodel/scenario/model_operand.hpp"
 
 namespace planner {
 
-namespace fs = std::filesystem;
 using namespace costmodel;
 
 namespace {
@@ -31,34 +29,22 @@ constexpr std::array<std::string_view, 10> taken{
     "--trace", "--write-schedule", "--placement", "--page",         "--help"};
 constexpr std::array<std::string_view, 2> reserved{"index", "journal"};
 
-std::vector<std::string> files_in(const fs::path& folder) {
+std::vector<std::string> files_in(const std::string& folder) {
   std::vector<std::string> files;
-  for (const auto& entry : fs::directory_iterator(folder)) {
-    const auto ending = entry.path().extension();
-    const bool hidden = entry.path().filename().string().starts_with('.');
-    if (!hidden && (ending == ".yaml" || ending == ".yml") && entry.is_regular_file())
-      files.push_back(entry.path().string());
+  for (const FolderEntry& entry : entries_of(folder)) {
+    const std::string ending = ending_of(entry.name);
+    const bool hidden = entry.name.starts_with('.');
+    if (!hidden && (ending == ".yaml" || ending == ".yml") && entry.regular)
+      files.push_back(joined_path(folder, entry.name));
   }
-  std::ranges::sort(files);
-  return files;
-}
-
-std::vector<std::string> files_like(const std::string& pattern) {
-  std::vector<std::string> files;
-  glob_t found{};
-  if (glob(pattern.c_str(), 0, nullptr, &found) == 0)
-    files.assign(found.gl_pathv, found.gl_pathv + found.gl_pathc);
-  globfree(&found);
-  std::erase_if(files, [](const std::string& file) { return fs::is_directory(file); });
   return files;
 }
 
 std::vector<std::string> files_of(const std::string& operand, const ConfigPath& path) {
   std::vector<std::string> files;
-  std::error_code status;
-  if (fs::is_directory(operand, status)) {
+  if (is_folder(operand)) {
     files = files_in(operand);
-  } else if (!fs::exists(operand, status) && operand.find_first_of("*?[") != std::string::npos) {
+  } else if (!path_exists(operand) && operand.find_first_of("*?[") != std::string::npos) {
     files = files_like(operand);
   } else {
     return {operand_file(operand, path)};
@@ -97,11 +83,10 @@ std::string fault_of(const std::vector<std::string>& words) {
 }
 
 // The last `folders` folders and the stem of a path: "a-b-x".
-std::string name_of(const fs::path& file, std::size_t folders) {
-  std::string name = file.stem().string();
-  fs::path above = file.parent_path();
-  for (; folders > 0 && above.has_filename(); --folders, above = above.parent_path())
-    name.insert(0, above.filename().string() + "-");
+std::string name_of(const std::string& file, std::size_t folders) {
+  std::string name = stem_of(file), above = folder_of(file);
+  for (; folders > 0 && !file_name_of(above).empty(); --folders, above = folder_of(above))
+    name.insert(0, file_name_of(above) + "-");
   return name;
 }
 
@@ -135,7 +120,7 @@ std::vector<BatchJob> batch_jobs(const std::vector<std::string>& operands, const
   std::set<std::string> seen;
   for (const auto& operand : operands) {
     for (const auto& found : files_of(operand, path)) {
-      const std::string file = fs::absolute(found).lexically_normal().string();
+      const std::string file = normal_path(found);
       if (!seen.insert(file).second) continue;
       const std::string command = own_command(file).value_or(usual);
       BatchJob job{name_of(file, 0), file, split_words(command), {}};

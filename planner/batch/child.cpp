@@ -15,6 +15,7 @@
 
 #include "costmodel/base/error.hpp"
 #include "costmodel/base/file_descriptor.hpp"
+#include "costmodel/base/output_file.hpp"
 
 namespace planner {
 
@@ -84,8 +85,7 @@ ChildEnd run_child(const std::string& program, const std::vector<std::string>& a
   if (pipe2(ends.data(), O_CLOEXEC) != 0) cannot_start(errno);
   const FileDescriptor from(ends[0]);
   FileDescriptor to(ends[1]);
-  const FileDescriptor nothing(open("/dev/null", O_RDWR | O_CLOEXEC));
-  if (!nothing) cannot_start(errno);
+  const FileDescriptor nothing = open_null_device();
   const pid_t parent = getpid();
   const pid_t child = fork();
   if (child < 0) cannot_start(errno);

@@ -11,6 +11,7 @@
 
 #include "costmodel/base/error.hpp"
 #include "costmodel/base/escape.hpp"
+#include "costmodel/base/json_text.hpp"
 #include "planner/page/json_figure.hpp"
 #include "planner/page/json_rest.hpp"
 #include "planner/page/json_shown.hpp"
@@ -108,8 +109,7 @@ std::string style(const Table& table) {
 }  // namespace
 
 std::string index_page(const std::string& index) {
-  const Json report = Json::parse(index, nullptr, false);
-  SHARDPLAN_CHECK(!report.is_discarded());
+  const Json report = own_json(index);
   const ShownValues shown(report);
   const Json& rows = at(report, {"scenarios"});
   const Table results = results_of(rows);

@@ -1,38 +1,35 @@
-// The journal of a batch: what is done, of which inputs, and how long it took. A line of JSON each;
-// a line that a kill left incomplete counts for nothing.
+// The journal of a batch: what is done, of which inputs, and how long it took. A line of JSON each.
+// It is data like any other: a line that does not read counts for nothing, and what it has of a
+// scenario counts only while the files are what they were then.
 #pragma once
 
 #include <map>
-#include <mutex>
 #include <string>
-#include <string_view>
 
-#include "costmodel/base/file_descriptor.hpp"
+#include "costmodel/base/line_file.hpp"
 
 namespace planner {
-
-// An FNV-1a hash of text as 16 hexadecimal digits: tells changed inputs, guards against nobody.
-std::string fingerprint(std::string_view text);
 
 struct JournalEntry {
   std::string name;                           // of the report
   std::string key;                            // fingerprint of program, command and flags
   std::map<std::string, std::string> inputs;  // files read, and their fingerprints
   int status = 0;                             // of the command
-  std::string report;                         // fingerprint of the report's file
-  std::string row;                            // its line of the index, a JSON object
+  std::string report, page;                   // fingerprints of the two files
 };
 
-// Whether the report stands as the entry left it, and what it was made of is what is there now.
-bool is_up_to_date(const JournalEntry& entry, const std::string& key, const std::string& report);
+// Where a scenario comes from and goes to.
+struct JobFiles {
+  std::string scenario, report, page;
+};
 
-// The fingerprint of a file's contents; "" when it cannot be read.
-std::string file_fingerprint(const std::string& file);
+// Whether report and page stand as the entry left them, as regular files and no links, and what
+// they were made of, the scenario among it, is what is there now.
+bool is_up_to_date(const JournalEntry& entry, const std::string& key, const JobFiles& files);
 
 class Journal {
  public:
-  // Opens DIR/journal.jsonl, which may be new, and keeps others out while it lives. Throws
-  // costmodel::ConfigError when another batch has it, and when it cannot be written.
+  // Opens DIR/journal.jsonl, which may be new, and keeps others out while it lives: LineFile.
   explicit Journal(const std::string& folder);
 
   // The last entry of each name, as the file had them when it was opened.
@@ -42,10 +39,8 @@ class Journal {
   void add(const JournalEntry& entry, double seconds);
 
  private:
-  std::string path_;
-  costmodel::FileDescriptor file_;
+  costmodel::LineFile file_;
   std::map<std::string, JournalEntry> entries_;
-  std::mutex mutex_;
 };
 
 }  // namespace planner

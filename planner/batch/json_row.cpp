@@ -6,11 +6,14 @@
 #include <nlohmann/json.hpp>
 #include <string_view>
 
+#include "costmodel/base/error.hpp"
+#include "costmodel/base/json_text.hpp"
 #include "costmodel/base/unit_text.hpp"
 
 namespace planner {
 
 using Json = nlohmann::ordered_json;
+using namespace costmodel;
 
 namespace {
 
@@ -44,10 +47,10 @@ void take_serving(const Json& report, Json& row) {
     return;
   }
   row["tokens_per_s"] = report.at("output_tokens_per_s");
-  row["message"] = fmt::format(
-      "first token {}, next tokens {}",
-      format_seconds(costmodel::Seconds(report.at("first_token").at("mean_s").get<double>())),
-      format_seconds(costmodel::Seconds(report.at("next_token").at("mean_s").get<double>())));
+  row["message"] =
+      fmt::format("first token {}, next tokens {}",
+                  format_seconds(Seconds(report.at("first_token").at("mean_s").get<double>())),
+                  format_seconds(Seconds(report.at("next_token").at("mean_s").get<double>())));
 }
 
 // Figures of the fastest point of a sweep that fits.
@@ -68,7 +71,7 @@ void take_points(const Json& points, Json& row) {
   for (const auto& [key, value] : best->items()) {
     if (key == "dp") break;  // after it come results
     where +=
-        fmt::format(" {} {}", key, value.is_string() ? value.get<std::string>() : value.dump());
+        fmt::format(" {} {}", key, value.is_string() ? value.get<std::string>() : json_line(value));
   }
   row["plan"] = where;
 }
@@ -82,25 +85,19 @@ std::string told(const Json& row, const char* key, bool for_people, double unit,
 
 std::string time_text(const Json& row, const char* key) {
   const Json& value = row.at(key);
-  return value.is_number() ? format_seconds(costmodel::Seconds(value.get<double>())) : "-";
+  return value.is_number() ? format_seconds(Seconds(value.get<double>())) : "-";
 }
 
 std::string word(const Json& row, const char* key) {
   const Json& value = row.at(key);
-  return value.is_string() ? value.get<std::string>() : value.is_null() ? "" : value.dump();
+  return value.is_string() ? value.get<std::string>() : value.is_null() ? "" : json_line(value);
 }
 
 }  // namespace
 
-std::string index_row(const std::string& name, const std::string& command, JobState state,
-                      const std::string& report, const std::string& message) {
-  Json row{{"name", name}, {"command", command}, {"status", state_names.at(std::size_t(state))}};
-  for (const char* key : {"iteration_s", "low_s", "high_s", "tokens_per_s", "mfu", "peak_bytes",
-                          "capacity_bytes", "fits", "devices", "plan"})
-    row[key] = nullptr;
-  row["message"] = message.empty() ? Json() : Json(message);
-  const Json json = Json::parse(report, nullptr, false);
-  if (json.is_discarded()) return row.dump(-1, ' ', false, Json::error_handler_t::replace);
+namespace {
+
+void take_report(const Json& json, Json& row) {
   if (json.is_array()) {
     take_points(json, row);
   } else if (json.is_object() && json.value("workload", "") == "inference") {
@@ -120,19 +117,53 @@ std::string index_row(const std::string& name, const std::string& command, JobSt
   } else if (json.contains("obstacles") && !json.at("obstacles").empty()) {
     row["message"] = json.at("obstacles").at(0);
   }
-  return row.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+// Whether the figures that a report gave are what a row has: it may be another's.
+bool is_row(const Json& row) {
+  for (const auto& [key, value] : row.items()) {
+    const bool text =
+        key == "plan" || key == "message" || key == "name" || key == "command" || key == "status";
+    const bool right = text            ? value.is_string()
+                       : key == "fits" ? value.is_boolean()
+                                       : value.is_number();
+    if (!value.is_null() && !right) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+std::string index_row(const std::string& name, const std::string& command, JobState state,
+                      const std::string& report, const std::string& message) {
+  Json row{{"name", name}, {"command", command}, {"status", state_names.at(std::size_t(state))}};
+  for (const char* key : {"iteration_s", "low_s", "high_s", "tokens_per_s", "mfu", "peak_bytes",
+                          "capacity_bytes", "fits", "devices", "plan"})
+    row[key] = nullptr;
+  row["message"] = message.empty() ? Json() : Json(message);
+  if (report.empty()) return json_line(row);
+  try {
+    const Json json = parse_json(report, name);
+    if (!json.is_structured()) return "";
+    take_report(json, row);
+  } catch (const ConfigError&) {
+    return "";
+  } catch (const Json::exception&) {
+    return "";
+  }
+  return is_row(row) ? json_line(row) : "";
 }
 
 std::string index_json(const std::vector<std::string>& rows) {
   Json all{{"counts", Json::object()}, {"scenarios", Json::array()}};
   for (const auto name : state_names) all["counts"][std::string(name)] = 0;
   for (const auto& text : rows) {
-    Json row = Json::parse(text);
+    Json row = own_json(text);
     Json& count = all["counts"][row.at("status").get<std::string>()];
     count = count.get<int>() + 1;
     all["scenarios"].push_back(std::move(row));
   }
-  return all.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+  return json_text(all);
 }
 
 Table index_table(const std::vector<std::string>& rows, bool for_people) {
@@ -151,7 +182,7 @@ Table index_table(const std::vector<std::string>& rows, bool for_people) {
   table.columns.push_back({"plan", false});
   table.columns.push_back({"message", false, 0});
   for (const auto& text : rows) {
-    const Json row = Json::parse(text);
+    const Json row = own_json(text);
     std::vector<std::string> cells{word(row, "name"), word(row, "command"), word(row, "status")};
     for (const char* key : {"iteration_s", "low_s", "high_s"})
       cells.push_back(for_people ? time_text(row, key) : told(row, key, false, 1, 0));

@@ -13,9 +13,9 @@ namespace planner {
 enum class JobState { done, no_plan, failed, not_done };
 
 // The line of a report, which is the JSON of plan, evaluate, explain, sweep, compare or simulate
-// ("" where there is none). `message`: why it failed. Figures that the report lacks are null:
-// iteration_s with its interval, tokens_per_s, mfu, peak_bytes, capacity_bytes, devices, plan; of a
-// sweep they are the fastest point's that fits.
+// ("" where there is none); the row is "" where the report is none of these. `message`: why it
+// failed. Figures that the report lacks are null: iteration_s with its interval, tokens_per_s, mfu,
+// peak_bytes, capacity_bytes, devices, plan; of a sweep they are the fastest point's that fits.
 std::string index_row(const std::string& name, const std::string& command, JobState state,
                       const std::string& report, const std::string& message);
 

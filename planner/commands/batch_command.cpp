@@ -5,17 +5,19 @@
 
 #include <algorithm>
 #include <atomic>
-#include <cstdio>
 #include <exception>
-#include <filesystem>
 #include <mutex>
+#include <new>
 #include <optional>
 #include <sstream>
 #include <thread>
 
+#include "costmodel/base/console.hpp"
 #include "costmodel/base/escape.hpp"
+#include "costmodel/base/fingerprint.hpp"
 #include "costmodel/base/input_file.hpp"
 #include "costmodel/base/output_file.hpp"
+#include "costmodel/base/path.hpp"
 #include "costmodel/base/unit_text.hpp"
 #include "costmodel/cli/terminal.hpp"
 #include "planner/batch/batch_jobs.hpp"
@@ -30,30 +32,26 @@ namespace planner {
 
 using namespace costmodel;
 
-namespace fs = std::filesystem;
-
 namespace {
 
 constexpr int job_failed = 4;
 
-std::string this_program() { return fs::read_symlink("/proc/self/exe").string(); }
-
 // What was left by writes that a kill cut short: see costmodel/base/output_file.
 void remove_leftovers(const std::string& folder) {
-  for (const auto& entry : fs::directory_iterator(folder)) {
-    if (entry.path().filename().string().starts_with(".shardplan-") && entry.is_regular_file())
-      fs::remove(entry.path());
+  for (const FolderEntry& entry : entries_of(folder)) {
+    if (entry.regular && entry.name.starts_with(".shardplan-"))
+      remove_file(joined_path(folder, entry.name));
   }
 }
 
-void make_folder(const std::string& folder) {
-  std::error_code status;
-  fs::create_directories(folder, status);
-  if (!fs::is_directory(folder)) {
-    throw ConfigError({folder, 0, 0}, "is not a folder and cannot be made one",
-                      "choose another --out");
-  }
+// The place of a file of the batch's own: what stands there and is none (a link, a pipe, a device)
+// is removed, so that nothing outside of the folder is written.
+const std::string& own_place(const std::string& path) {
+  if (!is_own_file(path)) remove_file(path);
+  return path;
 }
+
+constexpr ReadLimits report_limits{.bytes = std::size_t{256} << 20, .own = true};
 
 // The messages below the table, each on a line of its own: a column has no room for them.
 std::string messages_below(Table& table) {
@@ -73,7 +71,7 @@ class Batch {
         width_(session.style.style.width),
         folder_(options_.folder),
         journal_(folder_),
-        program_(this_program()),
+        program_(program_file()),
         program_print_(file_fingerprint(program_)),
         jobs_(std::move(jobs)),
         rows_(jobs_.size()) {
@@ -87,7 +85,7 @@ class Batch {
     for (int i = 0; i < std::min<int>(wanted, static_cast<int>(jobs_.size())); ++i)
       threads.emplace_back([this] { work(); });
     threads.clear();
-    if (told_) fmt::print(stderr, "\r\x1b[K");
+    if (told_) clear_progress();
     if (fault_) std::rethrow_exception(fault_);
     for (std::size_t i = 0; i < jobs_.size(); ++i) {
       if (rows_[i].empty())
@@ -167,14 +165,13 @@ class Batch {
     const std::string key = key_of(job), report = report_of(job);
     const auto before = journal_.entries().find(job.name);
     if (!options_.force && before != journal_.entries().end() &&
-        is_up_to_date(before->second, key, report) && fs::exists(page_of(job))) {
-      ++unchanged_;
-      if (before->second.status == no_answer) ++without_plan_;
-      rows_[i] = before->second.row;
+        is_up_to_date(before->second, key, {job.file, report, page_of(job)}) &&
+        take_up(i, before->second))
       return;
-    }
     const Stopwatch watch;
-    const std::string list = fmt::format("{}/.shardplan-{}.inputs", folder_, job.name);
+    const std::string list = fmt::format("{}/.shardplan-{}.inputs", folder_, fingerprint(job.name));
+    for (const std::string& file : {report, page_of(job), list}) own_place(file);
+    const bool foreign = before == journal_.entries().end() && path_exists(report);
     auto arguments = arguments_of(job);
     arguments.insert(arguments.end(), {"--quiet", "--out", report, "--page", page_of(job),
                                        "--list-inputs", list, "--", job.file});
@@ -182,10 +179,10 @@ class Batch {
         program_, arguments, [this] { return interruption_.came(); }, options_.each);
     if (end.stopped) return;
     const bool answered = end.status == 0 || end.status == no_answer;
-    if (!answered || !fs::exists(report) || !fs::exists(list)) {
-      fs::remove(report);
-      fs::remove(page_of(job));
-      fs::remove(list);
+    if (!answered || !is_own_file(report) || !is_own_file(list)) {
+      remove_file(list);
+      if (!foreign)  // the user's own, such as a model that the scenario names
+        for (const std::string& file : {report, page_of(job)}) remove_file(file);
       return fail(i, message_of(end));
     }
     JournalEntry entry{.name = job.name,
@@ -193,17 +190,40 @@ class Batch {
                        .inputs = {},
                        .status = end.status,
                        .report = file_fingerprint(report),
-                       .row = {}};
+                       .page = file_fingerprint(page_of(job))};
     std::istringstream files(read_file(list, {.bytes = std::size_t{16} << 20, .own = true}));
     for (std::string file; std::getline(files, file);) entry.inputs[file] = file_fingerprint(file);
-    fs::remove(list);
-    const bool none = end.status == no_answer;
-    entry.row = index_row(job.name, command_of(job), none ? JobState::no_plan : JobState::done,
-                          read_file(report, {.bytes = std::size_t{1} << 30, .own = true}), "");
+    remove_file(list);
+    rows_[i] = row_of(i, end.status);
+    if (rows_[i].empty())  // a report too large to be read again
+      rows_[i] = index_row(job.name, command_of(job), JobState::done, "", "");
     journal_.add(entry, watch.seconds());
-    rows_[i] = entry.row;
     ++done_;
-    if (none) ++without_plan_;
+    if (end.status == no_answer) ++without_plan_;
+  }
+
+  // The line of a report that is there: it is made from the report each time, so that no figure is
+  // taken from the journal. "" where it cannot be.
+  std::string row_of(std::size_t i, int status) const {
+    const BatchJob& job = jobs_[i];
+    try {
+      return index_row(job.name, command_of(job),
+                       status == no_answer ? JobState::no_plan : JobState::done,
+                       read_file(report_of(job), report_limits), "");
+    } catch (const ConfigError&) {
+      return "";
+    } catch (const std::bad_alloc&) {  // a report that is none may be of any size
+      return "";
+    }
+  }
+
+  bool take_up(std::size_t i, const JournalEntry& before) {
+    if (before.status != 0 && before.status != no_answer) return false;
+    rows_[i] = row_of(i, before.status);
+    if (rows_[i].empty()) return false;
+    ++unchanged_;
+    if (before.status == no_answer) ++without_plan_;
+    return true;
   }
 
   std::string message_of(const ChildEnd& end) const {
@@ -223,9 +243,12 @@ class Batch {
   }
 
   void write_index() const {
-    write_file(folder_ + "/index.json", index_json(rows_));
-    write_file(folder_ + "/index.csv", to_csv(index_table(rows_, false)));
-    write_file(folder_ + "/index.html", index_page(index_json(rows_)));
+    const auto write = [this](const char* name, const std::string& text) {
+      write_file(own_place(folder_ + "/" + name), text, LinkedOutput::refused);
+    };
+    write("index.json", index_json(rows_));
+    write("index.csv", to_csv(index_table(rows_, false)));
+    write("index.html", index_page(index_json(rows_)));
   }
 
   void tell() {
@@ -234,10 +257,10 @@ class Batch {
     const int ended = done_ + failed_ + unchanged_;
     const int left = static_cast<int>(jobs_.size()) - ended;
     const double each = done_ > 0 ? watch_.seconds() / done_ : 0;
-    fmt::print(
-        stderr, "\r\x1b[K{} of {}{}{}", ended, jobs_.size(),
+    print_progress(fmt::format(
+        "{} of {}{}{}", ended, jobs_.size(),
         failed_ > 0 ? fmt::format(", {} failed", failed_.load()) : "",
-        done_ > 0 && left > 0 ? ", about " + format_seconds(Seconds(each * left)) + " left" : "");
+        done_ > 0 && left > 0 ? ", about " + format_seconds(Seconds(each * left)) + " left" : ""));
   }
 
   const Options& options_;

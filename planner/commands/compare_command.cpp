@@ -3,10 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <filesystem>
 #include <utility>
 
 #include "costmodel/base/error.hpp"
+#include "costmodel/base/path.hpp"
 #include "costmodel/config/override.hpp"
 #include "costmodel/estimate/plan_estimate.hpp"
 #include "costmodel/plan/plan_keys.hpp"
@@ -91,8 +91,7 @@ Compared compared(const Session& session, const Asked& column, std::vector<std::
 ServedColumn served_column(const Session& session, const Asked& asked) {
   const std::string file = scenario_operand(asked.operand, session.options, session.path);
   Value root = tree_of(session, asked);
-  const ServingScenario written =
-      read_serving(root, std::filesystem::path(file).stem().string(), session.path);
+  const ServingScenario written = read_serving(root, stem_of(file), session.path);
   const auto s = settled_serving(written);
   if (!s) {
     throw ConfigError({file, 0, 0}, fmt::format("{}: {}", asked.name, no_serving_plan),

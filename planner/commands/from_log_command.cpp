@@ -4,11 +4,11 @@
 
 #include <algorithm>
 #include <cmath>
-#include <filesystem>
 #include <utility>
 
 #include "costmodel/base/escape.hpp"
 #include "costmodel/base/output_file.hpp"
+#include "costmodel/base/path.hpp"
 #include "costmodel/config/yaml.hpp"
 #include "costmodel/scenario/residuals.hpp"
 #include "costmodel/scenario/run_traits.hpp"
@@ -35,11 +35,10 @@ struct JobLog {
 // "run1.yaml:run1.log". Names may hold colons too: a word that is a file is a log, and else what
 // stands behind the last colon behind which a file stands.
 JobLog pair_of(const std::string& word) {
-  std::error_code fault;
   auto colon = word.rfind(':');
-  if (colon == std::string::npos || std::filesystem::exists(word, fault)) return {"", word};
+  if (colon == std::string::npos || path_exists(word)) return {"", word};
   for (auto at = colon; at != std::string::npos && at > 0; at = word.rfind(':', at - 1)) {
-    if (!std::filesystem::exists(word.substr(at + 1), fault)) continue;
+    if (!path_exists(word.substr(at + 1))) continue;
     colon = at;
     break;
   }
@@ -111,7 +110,7 @@ JobOperand job_of(const Session& session, const JobLog& pair, std::vector<std::s
   const Options& options = session.options;
   if (!pair.job.empty()) return read_job_operand(session, pair.job, told);
   if (!options.job.empty()) return read_job_operand(session, options.job, told);
-  if (!std::filesystem::exists(pair.log)) {
+  if (!path_exists(pair.log)) {
     throw ConfigError({}, fmt::format("there is no file {}", quote(pair.log)),
                       "--from-log takes logs, or JOB:LOG");
   }

@@ -4,12 +4,12 @@
 
 #include <algorithm>
 #include <array>
-#include <filesystem>
 #include <string_view>
 
 #include "costmodel/base/error.hpp"
 #include "costmodel/base/escape.hpp"
 #include "costmodel/base/input_file.hpp"
+#include "costmodel/base/path.hpp"
 #include "costmodel/config/yaml.hpp"
 #include "costmodel/model/hf_config.hpp"
 #include "costmodel/model/model_reader.hpp"
@@ -32,8 +32,7 @@ CommandResult import_hf(const Session& session, const std::string& file) {
     throw ConfigError({file, 0, 0}, "is not a Hugging Face config.json", "it names no model_type");
   }
   std::vector<std::string> notes;
-  const auto model =
-      read_model(from_hf_config(config, notes), std::filesystem::path(file).stem().string());
+  const auto model = read_model(from_hf_config(config, notes), stem_of(file));
   for (std::string& note : notes) note = fmt::format("warning: {}", note);
   const Value map = to_value(model);
   if (const Value* slices = config.find("pretraining_tp");

@@ -5,14 +5,13 @@
 
 #include <algorithm>
 #include <array>
-#include <cstdio>
-#include <filesystem>
-#include <iostream>
 #include <map>
 #include <string>
 
+#include "costmodel/base/console.hpp"
 #include "costmodel/base/error.hpp"
 #include "costmodel/base/escape.hpp"
+#include "costmodel/base/path.hpp"
 #include "costmodel/config/yaml.hpp"
 #include "planner/commands/listing.hpp"
 #include "planner/commands/scenario_words.hpp"
@@ -28,10 +27,7 @@ constexpr const char* usual_gpus = "8xh100";
 
 // A line typed on the terminal; `usual` where it is empty.
 std::string asked(const std::string& question, const std::string& usual) {
-  fmt::print(stderr, "{} [{}]: ", question, usual);
-  std::fflush(stderr);
-  std::string line;
-  std::getline(std::cin, line);
+  const std::string line = read_answer(fmt::format("{} [{}]: ", question, usual));
   return line.empty() ? usual : line;
 }
 
@@ -65,7 +61,7 @@ Options settled_words(const Options& given) {
 // What the keys mean, by their dotted paths.
 std::map<std::string, std::string> meanings(const ConfigPath& path) {
   std::map<std::string, std::string> all;
-  for (const auto& row : listing("keys", {}, path).rows) all.emplace(row[0], row[1]);
+  for (const auto& row : listing("keys", {}, path).table.rows) all.emplace(row[0], row[1]);
   all["model"] = "a name (`shardplan list models`), a file, or a map";
   all["cluster.base"] = "a name (`shardplan list clusters`), or a file";
   all["plan"] = "every key is searched; to fix some: plan: {tp: 2}";
@@ -115,8 +111,7 @@ std::string further(const std::map<std::string, std::string>& meaning) {
 
 CommandResult init_command(const Session& session) {
   const std::string& file = session.options.out;
-  std::error_code status;
-  if (!file.empty() && std::filesystem::exists(file, status)) {
+  if (!file.empty() && path_exists(file)) {
     throw ConfigError({file, 0, 0}, "is there already, and init overwrites nothing",
                       "name another file; a model's file is given as --model FILE");
   }

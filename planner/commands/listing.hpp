@@ -9,10 +9,15 @@
 
 namespace planner {
 
+struct Listing {
+  Table table;
+  std::vector<std::string> warnings;
+};
+
 // kind: models, devices, clusters, stacks, engines, scenarios or keys. Only rows in which each of
-// `words` occurs in some column, in upper or lower case. Throws ConfigError for another kind, and
-// with the nearest name where no row is left.
-Table listing(const std::string& kind, const std::vector<std::string>& words,
-              const costmodel::ConfigPath& path);
+// `words` occurs in some column, in upper or lower case. A warning names each file that cannot be
+// read. Throws ConfigError for another kind, and with the nearest name where no row is left.
+Listing listing(const std::string& kind, const std::vector<std::string>& words,
+                const costmodel::ConfigPath& path);
 
 }  // namespace planner

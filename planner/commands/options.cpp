@@ -112,7 +112,8 @@ struct FlagRow {
 
 // The flags of several commands, then those of plan, sweep, compare, simulate, export, import and
 // validate.
-const std::vector<FlagRow> flag_rows{
+// No vector: what allocates before main() can report no fault.
+const FlagRow flag_rows[]{
     {{.name = "format",
       .letter = 'f',
       .value = "FORMAT",
@@ -155,12 +156,14 @@ const std::vector<FlagRow> flag_rows{
     {{.name = "placement",
       .value = "FILE",
       .help = "write the group, node and device of every rank, as YAML or (.json) JSON",
-      .only_for = "plan evaluate"},
+      .only_for = "plan evaluate",
+      .output = true},
      &Options::placement},
     {{.name = "page",
       .value = "FILE",
       .help = "write the report as a page of HTML too, whatever the format",
-      .only_for = "plan evaluate explain sweep compare simulate"},
+      .only_for = "plan evaluate explain sweep compare simulate",
+      .output = true},
      &Options::page},
     {{.name = "top", .value = "N", .help = "how many rows the ranking has", .only_for = "plan"},
      [](Options& options, const std::string& text) {
@@ -190,7 +193,8 @@ const std::vector<FlagRow> flag_rows{
     {{.name = "list-inputs",
       .value = "FILE",
       .help = "write which files were read, one a line",
-      .only_for = "plan evaluate explain sweep compare simulate"},
+      .only_for = "plan evaluate explain sweep compare simulate",
+      .output = true},
      &Options::list_inputs},
     {{.name = "command",
       .value = "WORDS",
@@ -289,13 +293,15 @@ const std::vector<FlagRow> flag_rows{
     {{.name = "trace",
       .value = "FILE.json",
       .help = "write the timeline as a Chrome trace",
-      .only_for = "simulate"},
+      .only_for = "simulate",
+      .output = true},
      &Options::trace},
     {{.name = "write-schedule",
       .value = "FILE",
       .help = "write the schedule, which plan.schedule: {file: FILE} reads: as PyTorch's "
               "pipeline runtime reads it (.csv), or as text",
-      .only_for = "simulate"},
+      .only_for = "simulate",
+      .output = true},
      &Options::write_schedule},
     {{.name = "compare",
       .help = "all schedules for the plan's sizes instead: bubble, memory and time of each, drawn "
@@ -392,7 +398,8 @@ const std::vector<FlagRow> flag_rows{
     {{.name = "write-residuals",
       .value = "FILE",
       .help = "write the table that prediction intervals rest on (configs/residuals.yaml)",
-      .only_for = "validate"},
+      .only_for = "validate",
+      .output = true},
      &Options::write_residuals},
     {{.name = "peaks",
       .value = "FILE",

@@ -7,29 +7,24 @@
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
-#include <filesystem>
 #include <string_view>
 #include <vector>
 
 #include "costmodel/base/error.hpp"
+#include "costmodel/base/path.hpp"
 #include "costmodel/config/search_path.hpp"
 
 namespace planner {
 
-namespace fs = std::filesystem;
-
 namespace {
 
-fs::path own_folder() {
-  std::error_code status;
-  return fs::read_symlink("/proc/self/exe", status).parent_path();
-}
+std::string own_folder() { return folder_of(program_file()); }
 
 }  // namespace
 
 bool only_helps(int count, const char* const* arguments) {
-  std::error_code status;
-  const bool there = fs::exists(own_folder() / (std::string("shardplan-") + arguments[1]), status);
+  const bool there =
+      path_exists(joined_path(own_folder(), std::string("shardplan-") + arguments[1]));
   const auto asks = [](std::string_view word) { return word == "--help" || word == "-h"; };
   return !there && std::any_of(arguments + 2, arguments + count, asks);
 }
@@ -37,14 +32,12 @@ bool only_helps(int count, const char* const* arguments) {
 void hand_over(int count, char** arguments) {
   const std::string command = arguments[1];
   const std::string name = "shardplan-" + command;
-  std::error_code status;
-  const fs::path folder = own_folder();
-  const std::string program = (folder / name).string();
-  if (!fs::exists(program, status)) {
+  const std::string folder = own_folder(), program = joined_path(folder, name);
+  if (!path_exists(program)) {
     throw costmodel::ConfigError(
         {},
         fmt::format("shardplan: '{}' needs the program {}, which is not in {}", command, name,
-                    folder.string()),
+                    folder),
         "build or install it there (it needs Eigen and libsodium)");
   }
   setenv("SHARDPLAN_CONFIG_PATH",

@@ -1,8 +1,8 @@
 #include "planner/commands/plan_extras.hpp"
 
-#include <filesystem>
 #include <utility>
 
+#include "costmodel/base/path.hpp"
 #include "costmodel/machine/device_reader.hpp"
 #include "planner/accuracy/fitted_constants.hpp"
 #include "planner/diagnosis/better_sizes.hpp"
@@ -32,10 +32,9 @@ std::vector<DeviceSpec> known_devices(const ConfigPath& path) {
 std::vector<StatedSpread> stated_spreads(const ConfigPath& path) {
   std::vector<StatedSpread> all;
   for (const auto& directory : path.directories) {
-    const auto file = std::filesystem::path(directory) / "fit.yaml";
-    std::error_code status;
-    if (!std::filesystem::is_regular_file(file, status)) continue;
-    for (const FittedConstant& c : read_constants(file.string(), path))
+    const std::string file = joined_path(directory, "fit.yaml");
+    if (!is_regular_file(file)) continue;
+    for (const FittedConstant& c : read_constants(file, path))
       all.push_back({c.files, c.key, c.low, c.high, c.spread});
     break;
   }

@@ -5,10 +5,11 @@
 
 #include <atomic>
 #include <chrono>
-#include <cstdio>
 #include <functional>
 #include <string>
 #include <utility>
+
+#include "costmodel/base/console.hpp"
 
 namespace planner {
 
@@ -30,7 +31,7 @@ class Progress {
   Progress(const Stopwatch& watch, double most, bool shown, std::function<bool()> stopped = {})
       : watch_(&watch), most_(most), shown_(shown), stopped_(std::move(stopped)) {}
   ~Progress() {
-    if (told_ > 0) fmt::print(stderr, "\r\x1b[K");
+    if (told_ > 0) costmodel::clear_progress();
   }
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
@@ -50,8 +51,8 @@ class Progress {
   void tell(int second) {
     int before = told_;
     if (second <= before || !told_.compare_exchange_strong(before, second)) return;
-    fmt::print(stderr, "\rsearching: {} s{}", second,
-               most_ > 0 ? fmt::format(" of at most {:g} s", most_) : std::string());
+    const std::string limit = most_ > 0 ? fmt::format(" of at most {:g} s", most_) : "";
+    costmodel::print_progress(fmt::format("searching: {} s{}", second, limit));
   }
 
   const Stopwatch* watch_;

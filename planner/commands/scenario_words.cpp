@@ -5,10 +5,10 @@
 
 #include <algorithm>
 #include <cctype>
-#include <filesystem>
 
 #include "costmodel/base/error.hpp"
 #include "costmodel/base/escape.hpp"
+#include "costmodel/base/path.hpp"
 #include "costmodel/config/everyday_name.hpp"
 #include "costmodel/config/override.hpp"
 #include "costmodel/machine/cluster_reader.hpp"
@@ -161,7 +161,7 @@ Value scenario_of_model(const std::string& model, const std::vector<std::string>
   root.kind = Value::Kind::map;
   root.mark = {model, 0, 0};
   const std::string file = operand_file(model, path);
-  const std::string stem = std::filesystem::path(file).stem().string();
+  const std::string stem = stem_of(file);
   const auto names = config_names(path, "models");
   const bool named = file != model && std::ranges::count(names, stem) > 0;
   root.set("model", scalar_value(named ? stem : file));
@@ -186,8 +186,7 @@ std::string scenario_operand(const std::string& operand, const Options& options,
   std::string file = operand_file(operand, path);
   if (!is_model(loaded(path, file))) return file;
   // Two slashes: no file has this name, whose stem names the scenario.
-  const std::filesystem::path model(file);
-  std::string key = "//" + (model.parent_path() / model.stem()).string() + ".yaml";
+  std::string key = "//" + joined_path(folder_of(file), stem_of(file)) + ".yaml";
   if (!path.loaded->contains(key)) {
     Value root = scenario_of_model(operand, options.assignments, path);
     if (options.command == "plan") root.erase("plan");  // it searches what is not written

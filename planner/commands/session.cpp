@@ -2,13 +2,13 @@
 
 #include <fmt/format.h>
 
-#include <filesystem>
 #include <thread>
 #include <utility>
 
 #include "costmodel/base/error.hpp"
 #include "costmodel/base/escape.hpp"
 #include "costmodel/base/output_file.hpp"
+#include "costmodel/base/path.hpp"
 #include "costmodel/base/unit_text.hpp"
 #include "costmodel/config/override.hpp"
 #include "costmodel/config/yaml.hpp"
@@ -76,8 +76,7 @@ void name_histogram(Value& scenario) {
   Value* training = scenario.find("training");
   Value* load = training != nullptr ? training->find("expert_load") : nullptr;
   Value* file = load != nullptr ? load->find("histogram") : nullptr;
-  if (file != nullptr)
-    file->text = std::filesystem::absolute(file_from(file->mark, file->text)).string();
+  if (file != nullptr) file->text = absolute_path(file_from(file->mark, file->text));
 }
 
 }  // namespace
@@ -322,8 +321,7 @@ JobOperand read_job_operand(const Session& session, const std::string& operand,
   }
   for (const auto& note : job.notes) told.push_back("note: " + note);
   for (const auto& word : job.left_out) told.push_back("note: left out: " + word);
-  return {read_scenario(job.scenario, std::filesystem::path(file).stem().string(), session.path),
-          job.scenario};
+  return {read_scenario(job.scenario, stem_of(file), session.path), job.scenario};
 }
 
 }  // namespace planner

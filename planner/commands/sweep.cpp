@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <array>
-#include <filesystem>
 #include <iterator>
 #include <map>
 #include <optional>
@@ -14,6 +13,7 @@
 
 #include "costmodel/base/error.hpp"
 #include "costmodel/base/parallel_for.hpp"
+#include "costmodel/base/path.hpp"
 #include "costmodel/base/unit_text.hpp"
 #include "costmodel/config/override.hpp"
 #include "costmodel/config/yaml.hpp"
@@ -37,15 +37,17 @@ using namespace costmodel;
 
 namespace {
 
-const std::array<Column, 9> titles{{{"dp", true, 3},
-                                    {"m", true, 3},
-                                    {"iteration_s", true, 0},
-                                    {"tokens_per_s", true, 2},
-                                    {"mfu", true, 2},
-                                    {"bubble", true, 3},
-                                    {"peak_gib"},
-                                    {"fits", true, 0},
-                                    {"fits_probability", true, 1}}};
+std::vector<Column> titles() {
+  return {{"dp", true, 3},
+          {"m", true, 3},
+          {"iteration_s", true, 0, "{:.6g}"},
+          {"tokens_per_s", true, 2, "{:.6g}"},
+          {"mfu", true, 2, "{:.4f}"},
+          {"bubble", true, 3, "{:.4f}"},
+          {"peak_gib", true, 1, "{:.2f}"},
+          {"fits", true, 0},
+          {"fits_probability", true, 1, "{:.4f}"}};
+}
 
 SweptPoint failed(const std::string& why, bool searched) {
   return {.cells = {}, .plan = {}, .error = why, .searched = searched};
@@ -59,10 +61,10 @@ SweptPoint result_of(const Scenario& scenario, int threads) {
       estimate_of(scenario.model, scenario.cluster, scenario.training, settled->plan);
   SweptPoint point{
       {fmt::format("{}", e.plan.dp), fmt::format("{}", e.micro_batches),
-       fmt::format("{:.6g}", e.iteration.value), fmt::format("{:.6g}", e.tokens_per_s),
-       fmt::format("{:.4f}", e.mfu), fmt::format("{:.4f}", e.bubble_fraction),
-       fmt::format("{:.2f}", e.peak.value / (1 << 30)), e.fits() ? "true" : "false",
-       fmt::format("{:.4f}", fits_probability(e.peak, e.capacity, scenario.training.peak_errors))},
+       fmt::format("{}", e.iteration.value), fmt::format("{}", e.tokens_per_s),
+       fmt::format("{}", e.mfu), fmt::format("{}", e.bubble_fraction),
+       fmt::format("{}", e.peak.value / (1 << 30)), e.fits() ? "true" : "false",
+       fmt::format("{}", fits_probability(e.peak, e.capacity, scenario.training.peak_errors))},
       to_string(e.plan)};
   point.searched = searched;
   point.none_fits = settled->nothing_fits;
@@ -105,19 +107,20 @@ void scale(SweptPoints& swept) {
 
 std::vector<std::string> scaling_cells(const ScalingPoint& point) {
   if (!point.speedup) return {"", "", ""};
-  return {fmt::format("{:.4f}", *point.speedup), fmt::format("{:.4f}", *point.efficiency),
+  return {fmt::format("{}", *point.speedup), fmt::format("{}", *point.efficiency),
           point.knee ? "true" : "false"};
 }
 
 // The columns of training. A plan's dp is left out where it is swept, for the axis has it; where
 // devices are, speed-up and efficiency are added.
 Table table_of(SweptPoints& swept, bool with_plans) {
-  std::vector<Column> columns(titles.begin(), titles.end());
+  std::vector<Column> columns = titles();
   const bool axis_has_dp = has_axis(swept.axes, "plan.dp");
   const bool scales = has_axis(swept.axes, devices_path);
   if (axis_has_dp) columns.erase(columns.begin());
   if (scales)
-    for (const char* title : {"speedup", "efficiency", "knee"}) columns.push_back({title});
+    for (const char* title : {"speedup", "efficiency", "knee"})
+      columns.push_back({title, true, 1, "{:.4f}"});
   for (SweptPoint& point : swept.points) {
     if (point.cells.empty()) continue;
     if (axis_has_dp) point.cells.erase(point.cells.begin());
@@ -364,12 +367,12 @@ Swept sweep_serving(const Session& session, const std::function<bool()>& stopped
   SweptWorkload serving;
   serving.root = serving_tree(file, session.path, options.assignments);
   serving.read = [&](const Value& value) -> PricedPoint {
-    const std::string name = std::filesystem::path(file).stem().string();
+    const std::string name = stem_of(file);
     return [s = read_serving(value, name, session.path)](int) { return priced(s); };
   };
   const SweptPoints swept = sweep_points(options, serving, stopped);
   std::vector<Column> columns;
-  for (const auto& title : served_titles()) columns.push_back({title});
+  for (const auto& title : served_titles()) columns.push_back({title, true, 1, "{:.6g}"});
   Swept result{sweep_table(swept, columns, true), {}, swept.unreadable};
   if (std::ranges::any_of(swept.points, &SweptPoint::searched)) {
     result.notes.emplace_back(

@@ -1,11 +1,11 @@
 #include "planner/commands/validate_command.hpp"
+#include "costmodel/base/console.hpp"
 #include "costmodel/base/escape.hpp"
 #include "planner/accuracy/json_accuracy.hpp"
 
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include <cstdio>
 #include <functional>
 
 #include "costmodel/base/input_file.hpp"
@@ -51,7 +51,7 @@ RefitResult refitted(const Session& session, bool cross_validate, bool sources_a
   const auto constants = read_constants(constants_file(options.fit, session.path), session.path);
   RefitRequest request{cross_validate, threads_of(options), {}, sources_alone};
   if (!options.quiet && isatty(STDERR_FILENO) == 1)
-    request.progress = [](const std::string& words) { fmt::print(stderr, "{} ...\n", words); };
+    request.progress = [](const std::string& words) { print_message(words + " ..."); };
   return refit(options.operands, constants, session.path, request);
 }
 
@@ -101,7 +101,8 @@ CommandResult with_runs_known(const Session& session) {
 std::function<void(std::size_t, std::size_t)> search_progress(bool quiet) {
   if (quiet || !overwrites_lines(STDERR_FILENO)) return {};
   return [](std::size_t done, std::size_t all) {
-    fmt::print(stderr, "\r{} of {} searches and predictions{}", done, all, done == all ? "\n" : "");
+    print_progress(fmt::format("{} of {} searches and predictions", done, all));
+    if (done == all) print_message("");
   };
 }
 

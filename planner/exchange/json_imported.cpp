@@ -1,4 +1,5 @@
 #include "planner/exchange/json_imported.hpp"
+#include "costmodel/base/json_text.hpp"
 
 #include <charconv>
 #include <cstdint>
@@ -13,19 +14,7 @@ namespace {
 
 // A number or a Boolean of YAML is one of JSON; all else is text.
 Json scalar_json(const Value& value) {
-  const std::string& text = value.text;
-  if (value.quoted) return text;
-  if (text == "true" || text == "false") return text == "true";
-  const char* const end = text.data() + text.size();
-  std::int64_t whole = 0;
-  if (const auto read = std::from_chars(text.data(), end, whole);
-      read.ec == std::errc() && read.ptr == end)
-    return whole;
-  double number = 0;
-  if (const auto read = std::from_chars(text.data(), end, number);
-      read.ec == std::errc() && read.ptr == end)
-    return number;
-  return text;
+  return value.quoted ? Json(value.text) : json_scalar(value.text);
 }
 
 Json json_of(const Value& value) {
@@ -53,7 +42,7 @@ std::string to_json(const ImportedJob& job) {
             {"left_out", job.left_out},
             {"notes", job.notes}};
   for (const auto& key : job.missing) json["missing"][key.key] = key.remedy;
-  return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+  return json_text(json);
 }
 
 }  // namespace planner

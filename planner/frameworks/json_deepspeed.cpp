@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "costmodel/base/escape.hpp"
+#include "costmodel/base/json_text.hpp"
 #include "costmodel/plan/plan_text.hpp"
 
 namespace planner {
@@ -243,7 +244,7 @@ std::vector<Violation> deepspeed_violations(const Scenario& scenario, const Para
 Exported export_deepspeed(const Scenario& scenario, const ParallelPlan& plan) {
   refuse_first(deepspeed_violations(scenario, plan), scenario);
   Exported exported;
-  exported.json = config_json(scenario, plan).dump(2) + "\n";
+  exported.json = json_text(config_json(scenario, plan));
   exported.notes = notes_of(scenario, plan);
   exported.text = script(scenario, plan, exported.json, exported.notes);
   return exported;

@@ -10,6 +10,7 @@
 
 #include "costmodel/base/error.hpp"
 #include "costmodel/base/escape.hpp"
+#include "costmodel/base/json_text.hpp"
 #include "costmodel/base/unit_text.hpp"
 #include "planner/exchange/lines.hpp"
 
@@ -96,7 +97,7 @@ class DeepSpeedImport {
       const bool whole = value->is_number_integer();
       const auto number = whole ? value->get<std::int64_t>() : 0;
       if (!whole || number < least || number > most) {
-        throw ConfigError(mark_of(name), fmt::format("{} is {}", name, value->dump()),
+        throw ConfigError(mark_of(name), fmt::format("{} is {}", name, json_line(*value)),
                           fmt::format("write a whole number from {} to {}", least, most));
       }
       return put(part, key, std::to_string(number));
@@ -154,8 +155,7 @@ class DeepSpeedImport {
     if (off || value.is_null()) return;
     const bool nested = std::any_of(value.begin(), value.end(),
                                     [](const Json& inner) { return inner.is_structured(); });
-    const std::string text =
-        nested ? "..." : value.dump(-1, ' ', true, Json::error_handler_t::replace);
+    const std::string text = nested ? "..." : json_line(value);
     job.left_out.push_back(fmt::format("{}: {}: no key says it", shortened(key), shortened(text)));
   }
   const Json& config_;
@@ -380,14 +380,8 @@ void read_plan(DeepSpeedImport& in, const Around& script) {
 }
 
 Json parsed(const std::string& text, const std::string& file) {
-  try {
-    Json config = Json::parse(text);
-    if (config.is_object()) return config;
-  } catch (const Json::parse_error& error) {
-    const auto mark = DeepSpeedImport::mark_at(text, file, error.byte > 0 ? error.byte - 1 : 0);
-    throw ConfigError(mark, "is not a JSON object: it cannot be read from here on",
-                      "give a ds_config.json");
-  }
+  Json config = parse_json(text, file);
+  if (config.is_object()) return config;
   throw ConfigError({file, 0, 0}, "is not a JSON object", "give a ds_config.json");
 }
 

@@ -7,12 +7,12 @@
 #include <cctype>
 #include <charconv>
 #include <cstdint>
-#include <filesystem>
 #include <optional>
 #include <string_view>
 #include <utility>
 
 #include "costmodel/base/escape.hpp"
+#include "costmodel/base/path.hpp"
 
 namespace planner {
 
@@ -358,10 +358,8 @@ class Reader {
 
 std::vector<SetField> read_python_settings(const std::string& text, const std::string& file) {
   // torchtitan's own lie in the model's folder: models/deepseek_v3/config_registry.py.
-  const std::filesystem::path path(file);
-  const bool own = path.filename() == "config_registry.py";
-  return Reader(Lexer(text, file).tokens(), own ? path.parent_path().filename().string() : "")
-      .read();
+  const bool own = file_name_of(file) == "config_registry.py";
+  return Reader(Lexer(text, file).tokens(), own ? file_name_of(folder_of(file)) : "").read();
 }
 
 }  // namespace planner

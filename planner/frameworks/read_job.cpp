@@ -4,10 +4,10 @@
 
 #include <algorithm>
 #include <array>
-#include <filesystem>
 #include <string_view>
 
 #include "costmodel/base/input_file.hpp"
+#include "costmodel/base/path.hpp"
 #include "costmodel/config/yaml.hpp"
 #include "planner/exchange/lines.hpp"
 #include "planner/exchange/python_recipe.hpp"
@@ -86,7 +86,7 @@ ImportedJob read_job(const std::string& file, const std::string& recipe) {
     // The function's name, that of the recipe it begins with, and the file's, called after its
     // model.
     if (!chosen.empty()) job.recipes.insert(job.recipes.begin(), chosen);
-    if (python) job.recipes.push_back(std::filesystem::path(file).stem().string());
+    if (python) job.recipes.push_back(stem_of(file));
     return job;
   }
   if (format == JobFormat::torchtitan) return import_torchtitan(text, file);

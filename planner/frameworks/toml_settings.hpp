@@ -8,12 +8,8 @@
 
 namespace planner {
 
-// Whether this build can read TOML: whether it was built with toml++.
-bool reads_toml();
-
 // "[training] seq_len = 8192" is the field training.seq_len. A list of lists has a value for each
-// of them: its items, with blanks between. Throws costmodel::ConfigError at the place of what is no
-// TOML.
+// of them: its items, with blanks between. Throws as costmodel::parse_toml().
 std::vector<SetField> read_toml(const std::string& text, const std::string& file);
 
 }  // namespace planner

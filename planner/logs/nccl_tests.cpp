@@ -3,11 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <filesystem>
 #include <set>
 
 #include "costmodel/base/escape.hpp"
 #include "costmodel/base/input_file.hpp"
+#include "costmodel/base/path.hpp"
 #include "costmodel/config/map_reader.hpp"
 #include "costmodel/config/yaml.hpp"
 
@@ -84,7 +84,7 @@ void read_results(const Value& results, NcclTable& table) {
 std::string program_of(const Value& args) {
   if (args.items.empty())
     throw ConfigError(args.mark, "args is empty", "its first word names the program");
-  return std::filesystem::path(args.items.front().text).filename().string();
+  return file_name_of(args.items.front().text);
 }
 
 std::string type_name(const std::string& type) {
@@ -139,8 +139,7 @@ std::vector<NcclTable> read_nccl_tests(const std::string& file) {
 
 std::string to_microbenchmarks(const std::vector<NcclTable>& tables, const std::string& file,
                                bool json) {
-  const std::filesystem::path path(file);
-  const std::string name = path.filename().string(), stem = path.stem().string();
+  const std::string name = file_name_of(file), stem = stem_of(file);
   std::vector<std::string> entries;
   for (const auto& table : tables) {
     for (const auto& row : table.rows) {

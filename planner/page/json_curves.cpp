@@ -9,6 +9,7 @@
 #include <optional>
 #include <string_view>
 
+#include "costmodel/base/json_text.hpp"
 #include "costmodel/base/unit_text.hpp"
 #include "planner/page/json_figure.hpp"
 #include "planner/page/svg_chart.hpp"
@@ -216,7 +217,7 @@ std::string curves_section(const Json& points) {
 }
 
 std::string sweep_svg(const std::string& json) {
-  const Json points = Json::parse(json);
+  const Json points = costmodel::own_json(json);
   const auto axes = swept_axes(points);
   if (points.size() < 2 || std::ranges::none_of(points, &is_known)) return "";
   if (is_served(points.front()) && axes.size() < 3)

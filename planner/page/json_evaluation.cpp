@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "costmodel/base/escape.hpp"
+#include "costmodel/base/json_text.hpp"
 #include "costmodel/base/unit_text.hpp"
 #include "costmodel/plan/plan_keys.hpp"
 #include "planner/page/json_figure.hpp"
@@ -154,7 +155,7 @@ bool is_neutral(const PlanKey* key, const Json& value) {
   const ParallelPlan plain;
   if (key == nullptr || !key->value || !key->implied(plain)) return false;
   return flow_text(key->value(plain)) ==
-         (value.is_string() ? value.get<std::string>() : value.dump());
+         (value.is_string() ? value.get<std::string>() : json_line(value));
 }
 
 }  // namespace

@@ -6,8 +6,8 @@
 #include <nlohmann/json.hpp>
 #include <string_view>
 
-#include "costmodel/base/error.hpp"
 #include "costmodel/base/escape.hpp"
+#include "costmodel/base/json_text.hpp"
 #include "planner/page/json_columns.hpp"
 #include "planner/page/json_evaluation.hpp"
 #include "planner/page/json_figure.hpp"
@@ -51,12 +51,6 @@ std::string sources(const Scenario& s) {
 
 namespace {
 
-Json parsed(const std::string& json) {
-  Json report = Json::parse(json, nullptr, false);
-  SHARDPLAN_CHECK(!report.is_discarded());
-  return report;
-}
-
 std::string lead_of(const std::string& verdict, const std::string& how) {
   std::string html;
   if (!verdict.empty()) html += "<p class=\"verdict\">" + verdict + "</p>\n";
@@ -66,7 +60,7 @@ std::string lead_of(const std::string& verdict, const std::string& how) {
 }  // namespace
 
 std::string page_html(const std::string& json, const Scenario& scenario, const Pictures& pictures) {
-  const Json report = parsed(json);
+  const Json report = own_json(json);
   const ShownValues shown(report);
   const Json& plans = at(report, {"plans"});
   const Json& best = plans.is_array() && !plans.empty() ? plans.front() : report;
@@ -94,7 +88,7 @@ std::string page_html(const std::string& json, const Scenario& scenario, const P
 
 std::string page_html(const std::string& json, const std::string& title,
                       const std::vector<std::string>& notes) {
-  const Json report = parsed(json);
+  const Json report = own_json(json);
   const ShownValues shown(report);
   std::string html = lead_of(points_verdict(report), "");
   const std::string sections = points_section(report) + comparison_sections(report);
@@ -105,7 +99,7 @@ std::string page_html(const std::string& json, const std::string& title,
 }
 
 std::string figures_section(const std::string& json, const std::string& without) {
-  const Json report = parsed(json);
+  const Json report = own_json(json);
   const ShownValues shown(report);
   note_shown(at(report, {without.c_str()}));
   return section("All figures", folded("As in the JSON", rest_html(report)));

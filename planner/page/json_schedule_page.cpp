@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "costmodel/base/error.hpp"
 #include "costmodel/base/escape.hpp"
+#include "costmodel/base/json_text.hpp"
 #include "costmodel/base/unit_text.hpp"
 #include "costmodel/plan/plan_text.hpp"
 #include "planner/page/json_figure.hpp"
@@ -135,8 +135,7 @@ std::string verdict(const std::vector<ComparedSchedule>& schedules) {
 
 std::string schedule_page(const std::string& json, const std::vector<ComparedSchedule>& schedules,
                           const Scenario& scenario, const ParallelPlan& plan) {
-  const Json report = Json::parse(json, nullptr, false);
-  SHARDPLAN_CHECK(!report.is_discarded());
+  const Json report = own_json(json);
   const ShownValues shown(report);
   const Json& rows = at(report, {"schedules"});
   const std::string about = heading(scenario, {});

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "costmodel/base/escape.hpp"
 #include "costmodel/base/unit_text.hpp"
 #include "costmodel/plan/mesh.hpp"
 
@@ -105,8 +106,9 @@ std::string groups_report(const GroupsOf& of, const ReportStyle& style) {
     text += "\n" + style.style.bold(fmt::format("{} {} group{} of {}", all.groups.size(), all.kind,
                                                 all.groups.size() == 1 ? "" : "s",
                                                 all.groups.front().size()));
-    text += fmt::format("{}{}: {}\n", apart_text(all),
-                        network.empty() ? "" : fmt::format(", over {}", network), all.use);
+    text +=
+        fmt::format("{}{}: {}\n", apart_text(all),
+                    network.empty() ? "" : fmt::format(", over {}", printable(network)), all.use);
     for (const std::string& line : lines_of(all, of.plan.devices(), style.style.width))
       text += "  " + line + "\n";
   }

@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "costmodel/base/json_text.hpp"
 #include "planner/report/memory_report.hpp"
 
 namespace planner {
@@ -35,7 +36,7 @@ std::string memory_json(const MemoryTrace& trace) {
                     {"reserved_bytes", known ? Json(trace.reserved.value) : Json()},
                     {"peak", known ? Json(trace.peak) : Json()},
                     {"samples", std::move(samples)}};
-  return all.dump(2) + "\n";
+  return json_text(all);
 }
 
 }  // namespace planner

@@ -49,7 +49,7 @@ std::string mesh_json(const MeshSearch& found, const Scenario& s, std::optional<
   }
   json["notes"] = mesh_sentences(found, s);
   json["plans"] = Json::array();
-  for (const Estimate& e : found.plans) json["plans"].push_back(Json::parse(estimate_json(e, s)));
+  for (const Estimate& e : found.plans) json["plans"].push_back(own_json(estimate_json(e, s)));
   return json_text(json);
 }
 

@@ -48,7 +48,7 @@ Json input_json(const InputEffect& e, bool searched) {
 }  // namespace
 
 std::string with_members(const std::string& report_json, const FamilyMembers& members) {
-  Json json = Json::parse(report_json);
+  Json json = own_json(report_json);
   for (std::size_t i = 0; i < members.size() && i < json["plans"].size(); ++i) {
     Json& rows = json["plans"][i]["members"] = Json::array();
     for (const Estimate& e : members[i]) {
@@ -106,7 +106,7 @@ Json point_json(const FrontPoint& point, double price) {
 }
 
 std::string with_part(const std::string& report_json, const char* key, const Json& part) {
-  Json json = Json::parse(report_json);
+  Json json = own_json(report_json);
   json[key] = part;
   return json_text(json);
 }

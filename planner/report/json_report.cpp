@@ -241,8 +241,8 @@ std::string groups_json(const GroupsOf& of) {
   all["sizes"] = {{"tp", p.tp}, {"pp", p.pp}, {"dp", p.dp}, {"cp", p.cp}, {"ep", p.ep}};
   if (megatron) all["sizes"]["etp"] = p.etp;
   // A line a kind: an array of arrays is read whole, and would take a line a rank.
-  std::string text = all.dump(2);
-  text.erase(text.size() - 2);  // the end of the object
+  std::string text = json_text(all);
+  text.erase(text.size() - 3);  // the end of the object
   text += ",\n  \"groups\": [";
   const char* between = "\n    ";
   for (const ProcessGroups& groups : process_groups(p, of.layout)) {
@@ -251,7 +251,7 @@ std::string groups_json(const GroupsOf& of) {
                            {"use", groups.use},
                            {"network", network.empty() ? ordered_json() : ordered_json(network)},
                            {"ranks", groups.groups}};
-    text += between + row.dump();
+    text += between + json_line(row);
     between = ",\n    ";
   }
   return text + "\n  ]\n}\n";
@@ -307,7 +307,7 @@ Json devices_json(const DeviceLadder& ladder, const RunLimits& limits, const Sce
 
 std::string with_ladder(const std::string& plan_json, const DeviceLadder& ladder,
                         const RunLimits& limits, const Scenario& s) {
-  Json json = Json::parse(plan_json);
+  Json json = own_json(plan_json);
   json["devices"] = devices_json(ladder, limits, s);
   return json_text(json);
 }
@@ -386,7 +386,7 @@ std::string collective_json(const std::vector<CollectivePrice>& prices,
     for (const SumWay& way : ways_to_sum(prices.front().message, group))
       all["ways"].push_back({{"name", way.name}, {"time_s", way.time.value}});
   }
-  return all.dump(2) + "\n";
+  return json_text(all);
 }
 
 }  // namespace planner

@@ -23,7 +23,7 @@ struct NamedCell {
   bool always = false;  // also where the plan does not fit
 };
 
-std::string plain_number(double value) { return fmt::format("{:.6g}", value); }
+std::string plain_number(double value) { return fmt::format("{}", value); }
 
 std::vector<NamedCell> plain_cells() {
   const auto known = [](double value) { return value > 0 ? plain_number(value) : std::string(); };

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
 #include <utility>
 
 #include "costmodel/base/escape.hpp"
@@ -36,6 +37,21 @@ std::string markdown_line(const std::vector<std::string>& cells) {
   std::string text = "|";
   for (const auto& cell : cells) text += " " + markdown_text(cell) + " |";
   return text + "\n";
+}
+
+// Numbers as people read them.
+Table with_shown_numbers(Table table) {
+  for (std::size_t c = 0; c < table.columns.size(); ++c) {
+    if (table.columns[c].shown.empty()) continue;
+    for (auto& row : table.rows) {
+      double number = 0;
+      const char* const end = row[c].data() + row[c].size();
+      const auto read = std::from_chars(row[c].data(), end, number);
+      if (read.ec == std::errc() && read.ptr == end)
+        row[c] = fmt::format(fmt::runtime(table.columns[c].shown), number);
+    }
+  }
+  return table;
 }
 
 // Columns are as wide as what is seen of the cells.
@@ -185,11 +201,12 @@ class TextTable {
 
 std::string to_text(const Table& given, int indent, std::size_t width) {
   const auto margin = static_cast<std::size_t>(indent);
-  const TextTable text(with_printable_cells(given), margin, width);
+  const TextTable text(with_printable_cells(with_shown_numbers(given)), margin, width);
   return text.lines() + text.left_out();
 }
 
-std::string to_markdown(const Table& table) {
+std::string to_markdown(const Table& given) {
+  const Table table = with_shown_numbers(given);
   std::string text = markdown_line(titles(table));
   text += "|";
   for (const Column& column : table.columns) text += column.right ? " ---: |" : " --- |";

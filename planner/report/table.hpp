@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "costmodel/base/text_width.hpp"
@@ -17,6 +18,9 @@ struct Column {
   // Where lines are too short for all columns, those with the highest number are left out first, of
   // equals the last. 0, and the first column: never.
   int optional = 1;
+  // How people read its numbers, a format of fmt ("{:.2f}"); empty: as the cells have them. JSON
+  // and CSV have the cells.
+  std::string_view shown = {};
 };
 
 struct Table {

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 #include <atomic>
-#include <thread>
 
+#include "costmodel/base/parallel_for.hpp"
 #include "costmodel/estimate/evaluator.hpp"
 #include "costmodel/estimate/layer_mix.hpp"
 #include "planner/search/best_plans.hpp"
@@ -65,11 +65,7 @@ LayoutSearch search_layouts(const Scenario& s, const SearchResult& even, int thr
     const auto work = [&](FamilySearch& worker) {
       for (std::size_t i; (i = taken++) < open.size();) opened[i] = worker.open(*open[i]);
     };
-    std::vector<std::jthread> others;
-    for (std::size_t i = 1; i < workers.size(); ++i)
-      others.emplace_back([&, i] { work(workers[i]); });
-    work(workers.front());
-    others.clear();
+    share_out(workers.size(), threads, [&](std::size_t i) { work(workers[i]); });
     for (const OpenedFamily& o : opened) {
       for (const Ranked& found : o.found) offer_new(podium, found);
       result.lower_bound = min(result.lower_bound, o.bound);

@@ -2,8 +2,7 @@
 
 #include <fmt/format.h>
 
-#include <filesystem>
-
+#include "costmodel/base/path.hpp"
 #include "runtime/backend/loaded_library.hpp"
 #include "runtime/backend/transport.hpp"
 
@@ -11,23 +10,21 @@ namespace runtime {
 
 namespace {
 
-namespace fs = std::filesystem;
-
-fs::path found_library() {
-  std::error_code status;
-  const fs::path folder = fs::read_symlink("/proc/self/exe", status).parent_path();
-  for (const fs::path& place : {folder, folder / SHARDPLAN_LIBRARIES}) {
-    fs::path library = place / cuda_plugin_file;
-    if (fs::exists(library, status)) return library;
+std::string found_library() {
+  using namespace costmodel;
+  const std::string folder = folder_of(program_file());
+  for (const std::string& place : {folder, joined_path(folder, SHARDPLAN_LIBRARIES)}) {
+    std::string library = joined_path(place, cuda_plugin_file);
+    if (path_exists(library)) return library;
   }
   throw RunFault(0, fmt::format("the CUDA part of this program is not there: {} stands neither in "
                                 "{} nor beside the installed libraries; build it where nvcc is "
                                 "(cmake -DSHARDPLAN_CUDA=ON)",
-                                cuda_plugin_file, folder.string()));
+                                cuda_plugin_file, folder));
 }
 
 const CudaPlugin* loaded() {
-  const fs::path file = found_library();
+  const std::string file = found_library();
   LoadedLibrary library("the CUDA part of this program", file.c_str());
   if (!library.missing().empty()) {
     throw RunFault(0, fmt::format("{}; install CUDA's libraries, or name their folder in "
@@ -38,8 +35,8 @@ const CudaPlugin* loaded() {
   library.find(cuda_plugin_entry, entry);
   const CudaPlugin* const plugin = entry == nullptr ? nullptr : entry(cuda_plugin_interface);
   if (plugin == nullptr) {
-    throw RunFault(0, fmt::format("{} is of another version than this program; build both together",
-                                  file.string()));
+    throw RunFault(
+        0, fmt::format("{} is of another version than this program; build both together", file));
   }
   return plugin;
 }

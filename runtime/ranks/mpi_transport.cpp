@@ -22,6 +22,7 @@
 #include <utility>
 #include <vector>
 
+#include "costmodel/base/console.hpp"
 #include "runtime/backend/tags.hpp"
 #endif
 
@@ -36,7 +37,7 @@ std::string mpi_missing() {
 }
 
 int run_mpi(const MpiOptions&, const std::function<void(Transport&)>&) {
-  fmt::print(stderr, "shardplan: {}\n", mpi_missing());
+  print_message("shardplan: " + mpi_missing());
   return 4;
 }
 
@@ -176,7 +177,7 @@ class MpiTransport : public Transport {
       MPI_Isend(nullptr, 0, MPI_BYTE, other, given_up_tag(), MPI_COMM_WORLD,
                 &words[static_cast<std::size_t>(other)]);
     }
-    fmt::print(stderr, "shardplan: {}\n", sentence);
+    print_message("shardplan: " + sentence);
     std::fflush(nullptr);
     poll(Seconds(1), [&] {  // not for ranks that do not receive it
       int done = 0;
@@ -364,7 +365,7 @@ int run_mpi(const MpiOptions& options, const std::function<void(Transport&)>& pr
   const int wanted = options.beside ? MPI_THREAD_MULTIPLE : MPI_THREAD_FUNNELED;
   int provided = 0;
   if (MPI_Init_thread(nullptr, nullptr, wanted, &provided) != MPI_SUCCESS) {
-    fmt::print(stderr, "shardplan: MPI_Init_thread failed\n");
+    print_message("shardplan: MPI_Init_thread failed");
     return 4;
   }
   MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);  // duplicates inherit it

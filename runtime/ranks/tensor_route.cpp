@@ -5,11 +5,11 @@
 
 #include <cstdint>
 #include <cstdlib>
-#include <fstream>
 #include <map>
 #include <span>
 #include <utility>
 
+#include "costmodel/base/input_file.hpp"
 #include "runtime/backend/tags.hpp"
 
 namespace runtime {
@@ -97,10 +97,8 @@ std::vector<std::vector<std::size_t>> ranks_by_device(const std::vector<DevicePl
 
 std::string machine_id(const std::string& host) {
   if (const char* const set = std::getenv("NCCL_HOSTID"); set != nullptr) return set;
-  std::ifstream file("/proc/sys/kernel/random/boot_id");
-  std::string boot;
-  file >> boot;
-  return host + boot;
+  const std::string boot = costmodel::system_text("/proc/sys/kernel/random/boot_id");
+  return host + boot.substr(0, boot.find('\n'));
 }
 
 std::string shared_device(const std::vector<DevicePlace>& places) {

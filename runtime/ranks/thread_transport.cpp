@@ -262,7 +262,7 @@ void run_ranks(int ranks, const ThreadOptions& options,
   try {
     for (int rank = 0; rank < ranks; ++rank)
       threads.emplace_back(run_rank, std::ref(world), rank, std::cref(program));
-  } catch (const std::system_error& fault) {
+  } catch (const std::exception& fault) {  // those that run are joined
     const int rank = static_cast<int>(threads.size());
     world.give_up({rank, fmt::format("rank {}: no thread: {}", rank, fault.what())});
   }

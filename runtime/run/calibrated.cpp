@@ -2,9 +2,8 @@
 
 #include <fmt/format.h>
 
-#include <filesystem>
-
 #include "costmodel/base/escape.hpp"
+#include "costmodel/base/path.hpp"
 #include "costmodel/machine/cluster_reader.hpp"
 #include "costmodel/machine/device_reader.hpp"
 
@@ -35,13 +34,12 @@ void without_framework(TrainingSpec& training) {
 void use_calibrated(Scenario& scenario, const std::string& profile, const ConfigPath& path,
                     Precision computed_in) {
   const Mark mark{"--calibrated", 0, 0};
-  std::error_code status;
-  if (!std::filesystem::exists(profile, status)) {
+  if (!path_exists(profile)) {
     throw ConfigError(
         {}, fmt::format("shardplan run: there is no profile {}", quote(profile)),
         fmt::format("first run shardplan calibrate --backend cpu --out {}", shell_word(profile)));
   }
-  const auto file = std::filesystem::absolute(profile).string();
+  const auto file = absolute_path(profile);
   const auto given = resolve_config(path, "devices", scalar_value(file, mark));
   auto& cluster = scenario.cluster;
   if (given.value.find("tiers") == nullptr) {

@@ -2,10 +2,10 @@
 
 #include <fmt/format.h>
 
-#include <cstdio>
 #include <exception>
 #include <utility>
 
+#include "costmodel/base/console.hpp"
 #include "costmodel/base/error.hpp"
 #include "costmodel/base/interrupt.hpp"
 #include "runtime/training/loss_scale.hpp"
@@ -23,7 +23,7 @@ void EarlyEnd::add(std::vector<RankMeasurement> iteration) {
     request_.so_far(partial("still running when this was written"));
   } catch (const ConfigError& fault) {  // the report at the end may find a place
     if (!std::exchange(warned_, true))
-      fmt::print(stderr, "shardplan run: {} (the run goes on)\n", fault.what());
+      print_message(std::string("shardplan run: ") + fault.what() + " (the run goes on)");
   }
   next_ = Clock::now() + std::chrono::seconds(1);
 }
@@ -56,7 +56,7 @@ void EarlyEnd::tell(const std::string& cause) {
   try {
     request_.ended_early(partial(cause));
   } catch (const std::exception& fault) {  // no caller could catch it, and the run ends anyway
-    fmt::print(stderr, "shardplan run: what was seen cannot be reported: {}\n", fault.what());
+    print_message(std::string("shardplan run: what was seen cannot be reported: ") + fault.what());
   }
 }
 
@@ -78,7 +78,7 @@ std::string EarlyEnd::noted_cause(Seconds moment) {
 void EarlyEnd::tell_signal(int number, Seconds moment) {
   std::string cause = noted_cause(moment);
   if (cause.empty()) cause = interrupted_text(number);
-  fmt::print(stderr, "shardplan run: {}\n", cause);
+  print_message("shardplan run: " + cause);
   tell(cause);
 }
 

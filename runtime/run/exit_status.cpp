@@ -2,9 +2,9 @@
 
 #include <fmt/format.h>
 
-#include <cstdio>
 #include <exception>
 
+#include "costmodel/base/console.hpp"
 #include "costmodel/base/error.hpp"
 #include "costmodel/base/escape.hpp"
 #include "runtime/backend/transport.hpp"
@@ -17,13 +17,14 @@ int status_of(const std::string& command, const std::function<int()>& run) {
     return run();
   } catch (const costmodel::ConfigError& fault) {
     let_others_speak();
-    fmt::print(stderr, "{}\n", fault.what());
+    costmodel::print_message(fault.what());
     return 2;
   } catch (const RunFault& fault) {
-    fmt::print(stderr, "{}: {}\n", command, costmodel::message_text(fault.what()));
+    costmodel::print_message(command + ": " + costmodel::message_text(fault.what()));
     return failed;
   } catch (const std::exception& fault) {
-    fmt::print(stderr, "{}: internal fault: {}\n", command, costmodel::message_text(fault.what()));
+    costmodel::print_message(command +
+                             ": internal fault: " + costmodel::message_text(fault.what()));
     return 1;
   }
 }

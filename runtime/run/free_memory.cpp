@@ -2,29 +2,22 @@
 
 #include <algorithm>
 #include <array>
-#include <fstream>
-#include <iterator>
 #include <sstream>
 #include <string_view>
 
+#include "costmodel/base/input_file.hpp"
+#include "costmodel/base/path.hpp"
 #include "costmodel/plan/mesh.hpp"
 
 namespace runtime {
 
 using namespace costmodel;
 
-namespace fs = std::filesystem;
-
 namespace {
 
-std::string text_of(const fs::path& path) {
-  std::ifstream file(path);
-  return {std::istreambuf_iterator<char>(file), {}};
-}
-
 // "max" means no limit.
-std::optional<double> number_in(const fs::path& path) {
-  std::ifstream file(path);
+std::optional<double> number_in(const std::string& path) {
+  std::istringstream file(system_text(path));
   double value = 0;
   return file >> value ? std::optional(value) : std::nullopt;
 }
@@ -42,19 +35,20 @@ constexpr std::array<GroupFiles, 2> versions{
 constexpr double no_limit = 0x1p62;  // version 1 writes the last page below 2^63
 
 // Memory that the kernel reclaims on demand: file pages and its own caches.
-double reclaimable(const fs::path& statistics, const GroupFiles& names) {
+double reclaimable(const std::string& statistics, const GroupFiles& names) {
   double sum = 0, bytes = 0;
-  std::ifstream file(statistics);
+  std::istringstream file(system_text(statistics));
   for (std::string key; file >> key >> bytes;)
     if (std::ranges::find(names.reclaimable, key) != names.reclaimable.end()) sum += bytes;
   return sum;
 }
 
 // What one group leaves; nothing when it has no limit.
-std::optional<Bytes> left_in(const fs::path& folder, const GroupFiles& names) {
-  const auto most = number_in(folder / names.limit), held = number_in(folder / names.used);
+std::optional<Bytes> left_in(const std::string& folder, const GroupFiles& names) {
+  const auto most = number_in(joined_path(folder, names.limit)),
+             held = number_in(joined_path(folder, names.used));
   if (!most || !held || *most >= no_limit) return std::nullopt;
-  const double used = std::max(0.0, *held - reclaimable(folder / "memory.stat", names));
+  const double used = std::max(0.0, *held - reclaimable(joined_path(folder, "memory.stat"), names));
   return Bytes(std::max(0.0, *most - used));
 }
 
@@ -92,16 +86,16 @@ std::vector<ControlGroup> memory_groups(const std::string& text) {
 
 std::optional<Bytes> group_memory(const ControlGroup& of) {
   std::optional<Bytes> least;
-  for (fs::path group = of.path;; group = group.parent_path()) {
+  for (std::string group = of.path;; group = folder_of(group)) {
     for (const GroupFiles& names : versions)
-      least = smaller(least, left_in(of.root / group, names));
+      least = smaller(least, left_in(joined_path(of.root, group), names));
     if (group.empty()) return least;
   }
 }
 
 std::optional<Bytes> free_memory() {
-  auto least = available_memory(text_of("/proc/meminfo"));
-  for (const ControlGroup& group : memory_groups(text_of("/proc/self/cgroup")))
+  auto least = available_memory(system_text("/proc/meminfo"));
+  for (const ControlGroup& group : memory_groups(system_text("/proc/self/cgroup")))
     least = smaller(least, group_memory(group));
   return least;
 }

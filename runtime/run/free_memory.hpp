@@ -1,7 +1,6 @@
 // How much memory a process can still allocate on this machine, and how much the ranks need.
 #pragma once
 
-#include <filesystem>
 #include <optional>
 #include <string>
 #include <vector>
@@ -16,8 +15,8 @@ std::optional<costmodel::Bytes> available_memory(const std::string& meminfo);
 
 // The files of a control group (cgroup).
 struct ControlGroup {
-  std::filesystem::path root;  // mount point
-  std::filesystem::path path;  // below the mount point
+  std::string root;  // mount point
+  std::string path;  // below the mount point
 };
 
 // The groups in the text of /proc/self/cgroup: that of version 2, and the memory group of version

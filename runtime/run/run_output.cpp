@@ -2,8 +2,7 @@
 
 #include <fmt/format.h>
 
-#include <cstdio>
-
+#include "costmodel/base/console.hpp"
 #include "costmodel/base/output_file.hpp"
 #include "costmodel/base/unit_text.hpp"
 #include "costmodel/cli/terminal.hpp"
@@ -27,7 +26,7 @@ void write_report(const RunResult& result, const Scenario& scenario, const Outpu
   if (!options.trace.empty()) {
     write_file(options.trace, trace_of(result.measured));
     const std::string left_out = left_out_of_trace(result.measured.timeline);
-    if (!left_out.empty()) fmt::print(stderr, "shardplan run: {}\n", left_out);
+    if (!left_out.empty()) print_message("shardplan run: " + left_out);
   }
   const std::string text = options.json ? run_json(result) : run_report(result, scenario);
   if (!options.out.empty()) return write_file(options.out, text);
@@ -37,16 +36,18 @@ void write_report(const RunResult& result, const Scenario& scenario, const Outpu
 void write_early_end(const RunResult& result, const RunRequest& request,
                      const OutputOptions& options) {
   if (result.iterations > 0) write_report(result, request.scenario, options);
-  fmt::print(stderr, "shardplan run: {} of {} iterations were whole{}\n", result.iterations,
-             request.iterations, result.iterations > 0 ? " and are reported" : "");
+  print_message(fmt::format("shardplan run: {} of {} iterations were whole{}", result.iterations,
+                            request.iterations, result.iterations > 0 ? " and are reported" : ""));
 }
 
 // On one line that is overwritten, or on a line each.
 std::function<void(int, Seconds)> progress(int iterations, bool lines) {
   return [lines, iterations](int iteration, Seconds time) {
-    const bool ends = lines || iteration + 1 == iterations;
-    fmt::print(stderr, "{}iteration {} of {}: {}{}", lines ? "" : "\r", iteration + 1, iterations,
-               format_seconds(time), ends ? "\n" : "   ");
+    const std::string line =
+        fmt::format("iteration {} of {}: {}", iteration + 1, iterations, format_seconds(time));
+    if (!lines) print_progress(line);
+    if (lines) print_message(line);
+    if (!lines && iteration + 1 == iterations) print_message("");
   };
 }
 

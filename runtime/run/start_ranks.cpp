@@ -5,6 +5,7 @@
 #include <chrono>
 #include <thread>
 
+#include "costmodel/base/console.hpp"
 #include "costmodel/base/interrupt.hpp"
 #include "costmodel/plan/plan_text.hpp"
 #include "runtime/ranks/launch.hpp"
@@ -69,7 +70,7 @@ void train_over_tcp(const RunRequest& request, const ParallelPlan&, EarlyEnd& en
     }
     const auto until = std::chrono::steady_clock::now() + std::chrono::milliseconds(700);
     const std::string cause = end.noted_cause(Seconds(0.7));
-    if (!cause.empty()) fmt::print(stderr, "shardplan run: {}\n", cause);
+    if (!cause.empty()) print_message("shardplan run: " + cause);
     std::this_thread::sleep_until(until);
     return AfterSignal::end;
   });

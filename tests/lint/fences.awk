@@ -66,11 +66,11 @@ BEGIN {
   library("^sodium\\.h$", "^runtime/ranks/tcp_proof\\.cpp$")
   library("^mpi\\.h$", "^runtime/ranks/mpi_transport\\.cpp$|^tests/runtime/ranks/mpi/one_thread\\.cpp$")
   library("^(coin/)?(Cbc|Osi|Coin|Clp|Cgl)", "^planner/solvers/milp\\.cpp$")
-  library("^toml\\+\\+/", "^planner/frameworks/toml_settings\\.cpp$")
+  library("^toml\\+\\+/", "^costmodel/config/toml\\.cpp$")
   library("^nlohmann/", "^(costmodel|planner|runtime)/[a-z]+/json[^/]*\\.[ch]pp$|^tests/")
   library("^fmt/", "^(costmodel|planner|calibrate|tests)/|^runtime/.*[ch]pp$")  # nvcc does not read fmt 9 as C++20
   library("^(doctest|benchmark)/", "^tests/")
-  library("^[a-z_]+$|^(sys|netinet|arpa)/|^(unistd|fcntl|poll|time|sched|pthread|signal|spawn|dlfcn|glob)\\.h$", ".")
+  library("^[a-z_]+$|^(sys|netinet|arpa)/|^(unistd|fcntl|dirent|poll|time|sched|pthread|signal|spawn|dlfcn|glob)\\.h$", ".")
 
   while ((getline name < "/dev/stdin") > 0) {
     files[++file_count] = name

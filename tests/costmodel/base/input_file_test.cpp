@@ -3,6 +3,7 @@
 
 #include <doctest/doctest.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -14,6 +15,7 @@
 #include <string>
 #include <thread>
 
+#include "costmodel/base/interrupt.hpp"
 #include "tests/costmodel/support/fixtures.hpp"
 #include "tests/run_program.hpp"
 
@@ -163,6 +165,30 @@ TEST_CASE("what was read as an input is known by every name; what the program wr
   CHECK(input(in(scratch, "hard")));
   CHECK_FALSE(input(in(scratch, "own")));
   CHECK_FALSE(input(in(scratch, "unread")));
+}
+
+TEST_CASE("a fingerprint is of a regular file of at most so many bytes") {
+  const Scratch scratch;
+  scratch.write("file", "a");
+  CHECK(file_fingerprint(in(scratch, "file")) == "af63dc4c8601ec8c");
+  CHECK(file_fingerprint(in(scratch, "file"), 0) == "");
+  for (const std::string& other : {pipe_in(scratch), std::string("/dev/zero"), std::string("/"),
+                                   in(scratch, "none"), std::string(5000, 'x')})
+    CHECK(file_fingerprint(other) == "");
+  CHECK(system_text("/proc/self/stat").find("(costmodel_tests)") != std::string::npos);
+  CHECK(system_text(in(scratch, "none")) == "");
+}
+
+TEST_CASE("a signal ends the wait for a pipe's writer") {
+  const Scratch scratch;
+  const std::string path = pipe_in(scratch);
+  const OnInterrupt on_interrupt([](int) { return AfterSignal::go_on; });
+  const std::jthread later([] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    kill(getpid(), SIGTERM);
+  });
+  const std::string wrong = fault(path, {.bytes = 1 << 20});
+  CHECK(contains(wrong, path + ": reading was interrupted by SIGTERM"));
 }
 
 }  // namespace input_file_test

@@ -6,6 +6,8 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "costmodel/base/error.hpp"
+
 namespace json_text_test {
 
 using Json = nlohmann::ordered_json;
@@ -21,6 +23,38 @@ TEST_CASE("invisible characters are escaped, and read back") {
   const std::string text = costmodel::json_line(json);
   CHECK(text == "{\"title\":\"a\\u202eb\\u009bc\\u007f é\"}");
   CHECK(Json::parse(text) == json);
+}
+
+TEST_CASE("a user's JSON is refused where it is none, beyond a double, or too deep") {
+  using costmodel::ConfigError;
+  using costmodel::parse_json;
+  CHECK(parse_json(R"({"a": [1, "1e999 [[[ \" 1e999"]})", "x.json").at("a").at(0) == 1);
+  CHECK_THROWS_WITH_AS(parse_json("{\n\"a\": 1e999}", "x.json"),
+                       "x.json:2:6: '1e999' is beyond any number; allowed: up to 1e308",
+                       ConfigError);
+  CHECK_THROWS_WITH_AS(parse_json("[" + std::string(200'000, '1') + "]", "x.json"),
+                       doctest::Contains("x.json:1:2: "), ConfigError);
+  CHECK(parse_json("[1e-999]", "x.json").at(0) == 0);
+  CHECK_THROWS_WITH_AS(parse_json("[1,\n 2", "x.json"),
+                       doctest::Contains("x.json:2:3: is not JSON"), ConfigError);
+  const std::string deep(300'000, '[');
+  CHECK_THROWS_WITH_AS(parse_json(deep, "x.json"),
+                       "x.json:1:65: values nest deeper than 64 levels; flatten the file",
+                       ConfigError);
+  for (const char* text : {"", "\"", "\"\\", "-", "\xff", "[\"\xc3\"]", "nan", "[1}", "{\"a\"}"}) {
+    CAPTURE(text);
+    CHECK_THROWS_AS(parse_json(text, "x.json"), ConfigError);
+  }
+  CHECK_THROWS_AS(costmodel::own_json("{"), costmodel::InternalError);
+}
+
+TEST_CASE("a scalar's text is a number, a Boolean or a string") {
+  using costmodel::json_scalar;
+  CHECK(json_scalar("7") == 7);
+  CHECK(json_scalar("0.5") == 0.5);
+  CHECK(json_scalar("true") == true);
+  for (const char* text : {"nan", "inf", "1e999", "7x", "", "[1]"})
+    CHECK(json_scalar(text) == text);
 }
 
 }  // namespace json_text_test

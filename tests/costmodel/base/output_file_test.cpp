@@ -272,4 +272,23 @@ TEST_CASE("what cannot be written is known before, and nothing is created to fin
   CHECK(names_in(scratch).empty());
 }
 
+TEST_CASE("two paths are one output, whatever they are called") {
+  const Scratch scratch;
+  scratch.write("file", "x");
+  fs::create_directory(scratch.path() / "a");
+  fs::create_symlink("file", scratch.path() / "link");
+  fs::create_symlink("a/new", scratch.path() / "later");
+  const auto same = [&](const std::string& one, const std::string& other) {
+    CHECK(is_same_output(other, one) == is_same_output(one, other));
+    return is_same_output(one, other);
+  };
+  CHECK(same(in(scratch, "file"), in(scratch, "a/../file")));
+  CHECK(same(in(scratch, "file"), in(scratch, "link")));
+  CHECK(same(in(scratch, "new"), in(scratch, "./new")));
+  CHECK(same(in(scratch, "later"), in(scratch, "a/new")));
+  CHECK_FALSE(same(in(scratch, "new"), in(scratch, "a/new")));
+  CHECK_FALSE(same(in(scratch, "new"), in(scratch, "file")));
+  CHECK_FALSE(same("/dev/null", "/dev/null"));
+}
+
 }  // namespace output_file_test

@@ -184,7 +184,7 @@ TEST_CASE("loads are read from a file, a line a layer, relative to the scenario 
   };
   CHECK(contains(wrong("3,1,0,0,1,1,1\n"),
                  "loads.csv:1:1: expert_load has 7 loads, the model 8 experts"));
-  CHECK(contains(wrong("layer 1\n"), "loads.csv:1:1: 'layer' is no load of an expert"));
+  CHECK(contains(wrong("layer 1\n"), "loads.csv:1:1: what stands here is no load of an expert"));
   CHECK(contains(wrong("# nothing\n"), "has no loads of experts"));
 }
 

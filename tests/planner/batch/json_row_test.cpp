@@ -3,6 +3,9 @@
 #include <doctest/doctest.h>
 
 #include <nlohmann/json.hpp>
+#include <string>
+
+#include "tests/run_program.hpp"
 
 namespace json_row_test {
 
@@ -24,6 +27,18 @@ TEST_CASE("a row has the figures of the best plan") {
     CHECK(row["devices"] == 8);
     CHECK(row["plan"] == "t 2 · p 1 · d 4");
     CHECK(row["message"].is_null());
+  }
+}
+
+TEST_CASE("a report of another shape has no row") {
+  const std::string deep = std::string(100'000, '[') + std::string(100'000, ']');
+  for (const std::string report :
+       {deep, std::string("{"), std::string("7"), std::string(R"({"plans": [], "best": 0})"),
+        std::string(R"({"plans": 7, "best": null, "time": 1, "throughput": 2})"),
+        R"({"best": 7, "plans": [)" + evaluated + "]}", program::replaced(evaluated, "2.5", "{}"),
+        program::replaced(evaluated, "true", "[[]]")}) {
+    CAPTURE(report.substr(0, 80));
+    CHECK(index_row("x", "plan", JobState::done, report, "") == "");
   }
 }
 

@@ -11,6 +11,7 @@
 #include <chrono>
 #include <cstdlib>
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <random>
@@ -233,6 +234,110 @@ TEST_CASE("a batch hands --allow-path on") {
   const json row = json::parse(refused.out)["scenarios"][0];
   CHECK(pages::has(row["message"].get<std::string>(), "lies outside of the scenario's folder"));
   CHECK(run(words_of("batch s --out r --allow-path models"), scratch).status == 0);
+}
+
+namespace {
+
+// In a folder of reports of a.yaml, after `change`: the figures are those of before, the file
+// `victim` is untouched, and so many reports were made anew.
+void check_changed(const Scratch& scratch, const char* what, const std::function<void()>& change,
+                   int done) {
+  CAPTURE(what);
+  std::filesystem::remove_all(scratch.path() / "o");
+  run(words_of("batch s --out o --command evaluate --quiet"), scratch);
+  const auto before = left_in(scratch, "o");
+  scratch.write("victim", "precious");
+  change();
+  const pid_t child = program::start(words_of("batch s --out o --command evaluate"), scratch);
+  const auto again = program::finish(child, scratch, std::chrono::seconds(60));
+  CHECK(again.status == 0);
+  CHECK(pages::has(again.err, fmt::format("{} done now, {} unchanged", done, 1 - done)));
+  CHECK(left_in(scratch, "o") == before);
+  CHECK(scratch.read("victim") == "precious");
+}
+
+}  // namespace
+
+TEST_CASE(
+    "a folder of reports is data like any other: damaged it is done again, forged not believed") {
+  namespace fs = std::filesystem;
+  const Scratch scratch;
+  fs::create_directory(scratch.path() / "s");
+  scratch.write("s/a.yaml", cli::llama);
+  const auto path = [&](const std::string& name) { return scratch.path() / "o" / name; };
+  const auto journal = [&](const std::string& text) {
+    scratch.write("o/journal.jsonl",
+                  program::replaced(scratch.read("o/journal.jsonl"), "\"inputs\":{", text));
+  };
+  const auto replace = [&](const std::string& name, const std::function<void()>& put) {
+    return [&, name, put] {
+      fs::remove(path(name));
+      put();
+    };
+  };
+  const auto pipe = [&](const std::string& name) {
+    return replace(name, [&, name] { REQUIRE(mkfifo(path(name).c_str(), 0600) == 0); });
+  };
+  const auto link = [&](const std::string& name, const std::string& to) {
+    return replace(name, [&, name, to] { fs::create_symlink(to, path(name)); });
+  };
+  const auto check = [&](const char* what, const std::function<void()>& change, int done) {
+    check_changed(scratch, what, change, done);
+  };
+  const std::string deep = std::string(100'000, '[') + std::string(100'000, ']');
+  check(
+      "nothing", [] {}, 0);
+  check(
+      "a row in the journal", [&] { journal("\"row\":{\"iteration_s\":1e-9},\"inputs\":{"); }, 0);
+  check(
+      "a deep row", [&] { journal("\"row\":" + deep + ",\"inputs\":{"); }, 1);
+  check(
+      "a device among the inputs", [&] { journal("\"inputs\":{\"/dev/zero\":\"0\","); }, 1);
+  check(
+      "a pipe among them",
+      [&] {
+        if (!fs::exists(scratch.path() / "f"))
+          REQUIRE(mkfifo((scratch.path() / "f").c_str(), 0600) == 0);
+        journal("\"inputs\":{\"f\":\"0\",");
+      },
+      1);
+  check(
+      "inputs of another shape", [&] { journal("\"inputs\":7,\"x\":{"); }, 1);
+  check(
+      "no bytes", [&] { scratch.write("o/journal.jsonl", "\0\xff"); }, 1);
+  check(
+      "an edited page", [&] { scratch.write("o/a.html", "edited"); }, 1);
+  check(
+      "an edited report", [&] { scratch.write("o/a.json", "{}"); }, 1);
+  for (const char* name : {"journal.jsonl", "a.json", "a.html", "index.json"}) {
+    CAPTURE(name);
+    const int done = name == std::string("index.json") ? 0 : 1;
+    check("a pipe", pipe(name), done);
+    check("a link to a device", link(name, "/dev/zero"), done);
+    check("a link to a file", link(name, "../victim"), done);
+    check("a second name of a file",
+          replace(name, [&] { fs::create_hard_link(scratch.path() / "victim", path(name)); }),
+          done);
+  }
+}
+
+TEST_CASE("names at the file system's limit, and rings of links, fail alone") {
+  const Scratch scratch;
+  std::filesystem::create_directory(scratch.path() / "s");
+  scratch.write("s/b.yaml", cli::llama);
+  scratch.write("s/" + std::string(238, 'L') + ".yaml", cli::llama);
+  scratch.write("s/" + std::string(251, 'M') + ".yml",
+                cli::llama);  // its report's name is too long
+  std::filesystem::create_symlink("ring", scratch.path() / "s/ring");
+  const auto all = run(words_of("batch s/* --out o --command evaluate --format json"), scratch);
+  CHECK(all.status == 4);
+  const json index = json::parse(all.out);
+  CHECK(index["counts"]["done"] == 2);
+  CHECK(index["counts"]["failed"] == 2);
+  const auto folder =
+      run({"batch", "s/b.yaml", "--out", std::string(300, 'a'), "--quiet"}, scratch);
+  CHECK(folder.status == 2);
+  CHECK(pages::has(folder.err, "aaa: is not a folder and cannot be made one: File name too long"));
 }
 
 }  // namespace batch_command_test

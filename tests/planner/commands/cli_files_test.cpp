@@ -217,4 +217,45 @@ TEST_CASE("an output that has no room is one message, to a file and to standard 
   }
 }
 
+TEST_CASE("no file is named by two outputs, under any name") {
+  const Scratch scratch;
+  scratch.write("llama.yaml", llama);
+  scratch.write("same", "before");
+  fs::create_symlink("same", scratch.path() / "link");
+  using Words = std::vector<std::string>;
+  for (const Words& flags :
+       {Words{"evaluate", "--page"}, Words{"evaluate", "--list-inputs"},
+        Words{"evaluate", "--placement"}, Words{"plan", "--page"}, Words{"simulate", "--trace"},
+        Words{"simulate", "--write-schedule"}, Words{"sweep", "--over", "tp=1", "--page"}}) {
+    for (const char* other : {"same", "./same", "link"}) {
+      Words words{flags.front(), "llama.yaml", "--out", "same"};
+      words.insert(words.end(), flags.begin() + 1, flags.end());
+      words.emplace_back(other);
+      const Run refused = run(words, scratch);
+      CAPTURE(words[words.size() - 2]);
+      CHECK(refused.status == 2);
+      CHECK(contains(refused.err, "is named twice, by --out and " + words[words.size() - 2]));
+      CHECK(scratch.read("same") == "before");
+    }
+  }
+  CHECK(run({"evaluate", "llama.yaml", "--page", "/dev/null", "--out", "/dev/null"}, scratch)
+            .status == 0);
+}
+
+TEST_CASE("of a file that is no schedule and no list of loads nothing is shown") {
+  const Scratch scratch;
+  scratch.write("secret", "root:hunter2\n");
+  scratch.write("llama.yaml", llama);
+  for (const char* setting :
+       {"plan.schedule={file: secret}", "training.expert_load={histogram: secret}"}) {
+    const Run refused =
+        run({"evaluate", contains(setting, "plan") ? "llama.yaml" : "mixtral-8x7b-16-h100", "--set",
+             setting},
+            scratch);
+    CHECK(refused.status == 2);
+    CHECK(contains(refused.err, "secret:1:1: "));
+    CHECK_FALSE(contains(refused.err, "hunter2"));
+  }
+}
+
 }  // namespace cli_files_test

@@ -2,6 +2,8 @@
 
 #include <doctest/doctest.h>
 
+#include <filesystem>
+
 #include <algorithm>
 #include <set>
 
@@ -10,6 +12,7 @@
 #include "costmodel/scenario/scenario.hpp"
 #include "costmodel/serving/serving_reader.hpp"
 #include "tests/costmodel/support/fixtures.hpp"
+#include "tests/run_program.hpp"
 
 namespace listing_test {
 
@@ -21,7 +24,8 @@ namespace {
 
 std::set<std::string> names(const std::string& kind, const std::vector<std::string>& words) {
   std::set<std::string> all;
-  for (const auto& row : listing(kind, words, fixtures::configs()).rows) all.insert(row.front());
+  for (const auto& row : listing(kind, words, fixtures::configs()).table.rows)
+    all.insert(row.front());
   return all;
 }
 
@@ -115,6 +119,26 @@ TEST_CASE("no listed key may be misspelt, over a base or in a scenario") {
     if (serves || starts(key, {"model.", "cluster.", "device."}))
       CHECK(contains(refusal(served, assignment), "has no key '" + wrong + "'"));
   }
+}
+
+TEST_CASE("a configuration that cannot be read is left out with a warning") {
+  const program::Scratch scratch;
+  std::filesystem::create_directories(scratch.path() / "models");
+  std::filesystem::create_symlink("gone", scratch.path() / "models/gone.yaml");
+  scratch.write("models/wrong.yaml", "kind: gpt\nlayers: many\n");
+  scratch.write("models/right.yaml", "base: gpt2\n");
+  auto path = fixtures::configs();
+  path.directories.insert(path.directories.begin(), scratch.path());
+  const auto found = planner::listing("models", {}, path);
+  const auto rows = [&](const char* name) {
+    return std::ranges::count(found.table.rows, name, [](const auto& row) { return row.front(); });
+  };
+  CHECK(rows("right") == 1);
+  CHECK(rows("gpt2") == 1);
+  CHECK(rows("gone") == 0);
+  REQUIRE(found.warnings.size() == 2);
+  CHECK(contains(found.warnings[0], "models/wrong.yaml:"));
+  CHECK(contains(found.warnings[1], "models/gone.yaml' leads to no file"));
 }
 
 }  // namespace listing_test

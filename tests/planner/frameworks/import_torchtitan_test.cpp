@@ -1,4 +1,5 @@
 // Configurations of torchtitan as scenarios; and plans that are exported and come back the same.
+#include "costmodel/config/toml.hpp"
 #include "planner/frameworks/import_torchtitan.hpp"
 
 #include <doctest/doctest.h>
@@ -116,7 +117,7 @@ constexpr const char* toml =
 }  // namespace
 
 TEST_CASE("a TOML as torchtitan has them: what it leaves to the launch is missing" *
-          doctest::skip(!planner::reads_toml())) {
+          doctest::skip(!costmodel::reads_toml())) {
   const ImportedJob job = import_torchtitan(toml, "llama3_70b.toml");
   CHECK(job.scenario.find("model")->text == "llama-3.1-70b");
   CHECK(of(job, "plan", "tp") == "8");
@@ -132,7 +133,7 @@ TEST_CASE("a TOML as torchtitan has them: what it leaves to the launch is missin
 }
 
 TEST_CASE("what no key says is left out by name; wrong values are refused where they stand" *
-          doctest::skip(!planner::reads_toml())) {
+          doctest::skip(!costmodel::reads_toml())) {
   const std::string text = std::string(toml) + "early_stop = 1\n[parallelism2]\nx = 1\n";
   const ImportedJob job = import_torchtitan(text, "x.toml");
   REQUIRE(job.left_out.size() == 2);
@@ -156,7 +157,7 @@ TEST_CASE("what no key says is left out by name; wrong values are refused where 
 }
 
 TEST_CASE("a loss that is compiled alone compiles no model" *
-          doctest::skip(!planner::reads_toml())) {
+          doctest::skip(!costmodel::reads_toml())) {
   const ImportedJob job = import_torchtitan(
       "[parallelism]\n[compile]\nenable = true\ncomponents = [\"loss\"]\n", "x.toml");
   CHECK(job.scenario.find("training")->find("overlap")->find("compile")->text == "false");
@@ -164,7 +165,7 @@ TEST_CASE("a loss that is compiled alone compiles no model" *
 }
 
 TEST_CASE("hybrid sharding is a key; budgets of memory and other schedules are named as left out" *
-          doctest::skip(!planner::reads_toml())) {
+          doctest::skip(!costmodel::reads_toml())) {
   const ImportedJob job = import_torchtitan(
       "[parallelism]\ndata_parallel_replicate_degree = 2\ndata_parallel_shard_degree = 4\n"
       "pipeline_parallel_degree = 2\npipeline_parallel_schedule = \"DualPipeV\"\n"
@@ -178,7 +179,7 @@ TEST_CASE("hybrid sharding is a key; budgets of memory and other schedules are n
 }
 
 TEST_CASE("stages by weights of embedding and output, as torchtitan splits them" *
-          doctest::skip(!planner::reads_toml())) {
+          doctest::skip(!costmodel::reads_toml())) {
   const ImportedJob job = import_torchtitan(
       "[model]\nname = \"llama3\"\nflavor = \"8B\"\n[parallelism]\n"
       "data_parallel_shard_degree = 1\npipeline_parallel_degree = 4\n",
@@ -214,7 +215,7 @@ TEST_CASE("a Python configuration is read without being executed") {
 }
 
 TEST_CASE("200 random plans that torchtitan 0.2.2 takes come back from its TOML" *
-          doctest::skip(!planner::reads_toml())) {
+          doctest::skip(!costmodel::reads_toml())) {
   const int count = sanitized ? 15 : 200;
   CHECK(round_trips_of(count, TorchtitanVersion::toml) == count);
 }

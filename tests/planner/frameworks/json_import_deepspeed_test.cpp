@@ -86,7 +86,7 @@ TEST_CASE("what the file does not say is missing, what no key says is left out")
   CHECK(job.scenario.find("training")->find("global_batch")->text == "REPLACE");
   REQUIRE(job.left_out.size() == 1);
   CHECK(job.left_out.front().starts_with("zero_optimization.offload_optimizer: "));
-  CHECK_THROWS_WITH(import_deepspeed("{", "ds.json"), doctest::Contains("is not a JSON object"));
+  CHECK_THROWS_WITH(import_deepspeed("{", "ds.json"), doctest::Contains("is not JSON"));
 }
 
 TEST_CASE("what DeepSpeed keeps in host memory is the plan's offload") {
@@ -125,9 +125,15 @@ TEST_CASE("what the file leaves to a trainer is missing, and the defaults are De
   CHECK(overlap(R"({"stage": 3, "overlap_comm": false})") == "false");
 }
 
-TEST_CASE("a value nested without end is left out in three letters") {
-  const std::string deep = std::string(100'000, '[') + std::string(100'000, ']');
-  const auto job = import_deepspeed("{\"train_batch_size\": 8, \"x\": " + deep + "}", "ds.json");
+TEST_CASE("a nested value is left out in three letters, one nested without end refused") {
+  const auto with = [](std::size_t levels) {
+    return "{\"train_batch_size\": 8, \"x\": " + std::string(levels, '[') +
+           std::string(levels, ']') + "}";
+  };
+  CHECK_THROWS_WITH_AS(import_deepspeed(with(100'000), "ds.json"),
+                       "ds.json:1:93: values nest deeper than 64 levels; flatten the file",
+                       costmodel::ConfigError);
+  const auto job = import_deepspeed(with(40), "ds.json");
   REQUIRE(job.left_out.size() == 1);
   CHECK(job.left_out.front() == "x: ...: no key says it");
 }
@@ -196,8 +202,12 @@ TEST_CASE("JSON that cannot be read, and sizes that are none, are refused where 
   const auto refused = [](const std::string& text) {
     return fixtures::config_error([&] { import_deepspeed(text, "ds.json"); });
   };
-  CHECK(refused("{\n  \"a\": 1,\n  \"b\" 2\n}") ==
-        "ds.json:3:7: is not a JSON object: it cannot be read from here on; give a ds_config.json");
+  CHECK(
+      refused("{\n  \"a\": 1,\n  \"b\" 2\n}") ==
+      "ds.json:3:7: is not JSON: it cannot be read from here on; check brackets, quotes and commas "
+      "here");
+  CHECK(refused("{\"train_batch_size\": 1e999}") ==
+        "ds.json:1:22: '1e999' is beyond any number; allowed: up to 1e308");
   CHECK(refused("[1]") == "ds.json: is not a JSON object; give a ds_config.json");
   CHECK(refused("{\"train_batch_size\": 8,\n \"zero_optimization\": {\"stage\": 9}}") ==
         "ds.json:2:24: zero_optimization.stage is 9; write a whole number from 0 to 3");
