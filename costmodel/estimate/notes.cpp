@@ -48,6 +48,7 @@ std::vector<std::string> notes_of(const Workload& on, const ParallelPlan& plan,
                                 model_kind_names[static_cast<std::size_t>(on.model.kind)],
                                 fmt::join(on.model.assumed, ", ")));
   }
+  if (!on.model.questioned.empty()) notes.push_back("model: " + on.model.questioned);
   if (on.training.overlap.cuda_graph) {
     const Seconds each = on.cluster.device.graph_kernel_launch;
     notes.push_back(fmt::format(

@@ -169,11 +169,6 @@ class GptOss : public Decoder {
     const auto limit = reader_.number("swiglu_limit", Dimension::count, 0, 1e9);
     put("activation_clamp", limit.value_or(7), "swiglu_limit");
     put("glu_offset", 1, "model_type");
-    if (reader_.optional("quantization_config") != nullptr) {
-      tell(
-          "quantization_config is left out: training is in training.precision, whatever the file "
-          "stores");
-    }
   }
 };
 

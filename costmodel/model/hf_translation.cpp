@@ -83,7 +83,33 @@ bool is_costless_hf_field(std::string_view key) {
                      [&](std::string_view start) { return key.starts_with(start); });
 }
 
+// What serving asks of a model: its length, and the format of the weights.
+void HfTranslation::serving() {
+  const auto length = reader_.integer("max_position_embeddings", {1, 1'000'000'000});
+  const Value* positions = out_.find("positions");
+  const bool learned = positions != nullptr && positions->text == "learned";
+  if (length && !learned) put("context_length", *length, "max_position_embeddings");
+  const Value* stored = reader_.optional("quantization_config");
+  if (stored == nullptr || !stored->is_map()) return;
+  tell(
+      "quantization_config is left out: training is in training.precision, whatever the file "
+      "stores");
+  const auto is = [&](const char* key, std::string_view word) {
+    const Value* value = stored->find(key);
+    return value != nullptr && value->text == word;
+  };
+  const char* method = "quant_method";
+  if (is(method, "fp8") || is(method, "fbgemm_fp8")) {
+    put("checkpoint", "fp8", "quantization_config");
+  } else if (is(method, "mxfp4")) {
+    put("checkpoint", "mxfp4", "quantization_config");
+  } else if ((is(method, "awq") || is(method, "gptq")) && is("bits", "4")) {
+    put("checkpoint", "int4", "quantization_config");
+  }
+}
+
 HfModel HfTranslation::take() {
+  serving();
   for (const char* key : {"rms_norm_eps", "layer_norm_eps", "layer_norm_epsilon", "norm_eps",
                           "norm_epsilon", "layernorm_epsilon"}) {
     if (reader_.optional(key) == nullptr) continue;

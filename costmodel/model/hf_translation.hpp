@@ -35,6 +35,7 @@ class HfTranslation {
   HfModel take();
 
  protected:
+  void serving();
   // `text` must outlive this object.
   explicit HfTranslation(const Value& text) : reader_(text, "config.json") {
     out_.kind = Value::Kind::map;

@@ -355,6 +355,16 @@ void add_stacks_and_remarks(Table& table) {
       assumed(key::number<M>("dropout", &M::dropout, 0, 0.99,
                              "of embedding, attention and hidden states"),
               &M::dropout, [](const M& m) { return is_llama(m) || is_nemotron(m) ? 0 : 0.1; }),
+      key::tokens<M>("context_length", &M::context_length, {0, 1'000'000'000},
+                     "tokens that it takes, prompt and answer (max_position_embeddings); serving; "
+                     "0: not known"),
+      key::word<M>("checkpoint", &M::checkpoint, checkpoint_names,
+                   "format of the published weights, which serving.weights follows"),
+      key::flag<M>("unquantized_attention", &M::unquantized_attention,
+                   "published weights in fp8 keep attention's products in 16 bits"),
+      count_to(
+          "unquantized_layers", &M::unquantized_layers, 0, "0 to layers",
+          [](const M& m) { return m.layers; }, "and so many of the first and of the last layers"),
       key::number<M>("published_parameters", &M::published_parameters, 1, 1e18,
                      "what the source says, to compare"),
       key::remark<M>("published_note", "for people"),

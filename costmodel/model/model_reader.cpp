@@ -476,6 +476,11 @@ Value to_value(const ModelSpec& m) {
   put_block(m, map);
   put_numbers(m, map);
   put("dropout", m.dropout);
+  if (m.context_length > 0) put("context_length", m.context_length);
+  if (m.checkpoint != CheckpointFormat::bf16)
+    put("checkpoint", checkpoint_names[static_cast<std::size_t>(m.checkpoint)]);
+  if (m.unquantized_attention) put("unquantized_attention", true);
+  if (m.unquantized_layers > 0) put("unquantized_layers", m.unquantized_layers);
   if (!m.source.empty()) put("source", m.source);
   return map;
 }

@@ -22,6 +22,8 @@ enum class Normalization { layernorm, rmsnorm };
 // modeling_rope_utils.py): Llama 3.1's by bands of frequency, YaRN's (arXiv:2309.00071), all
 // frequencies by one factor, a factor of the length, LongRoPE's (arXiv:2402.13753).
 enum class RopeScaling { none, llama3, yarn, linear, dynamic, longrope };
+// Of the weights as their publisher has them (quantization_config of a config.json).
+enum class CheckpointFormat { bf16, fp8, int4, mxfp4 };
 enum class ActivationFunction { gelu, relu, squared_relu, silu };
 // Where the norms of a layer stand. before: on what attention and MLP read (GPT-2). both: on what
 // they read and on their results (Gemma 2, arXiv:2408.00118, section 2). branch: on their results
@@ -38,6 +40,7 @@ inline constexpr std::array<std::string_view, 3> router_score_names{"softmax", "
 inline constexpr std::array<std::string_view, 2> normalization_names{"layernorm", "rmsnorm"};
 inline constexpr std::array<std::string_view, 6> rope_scaling_names{
     "none", "llama3", "yarn", "linear", "dynamic", "longrope"};
+inline constexpr std::array<std::string_view, 4> checkpoint_names{"bf16", "fp8", "int4", "mxfp4"};
 inline constexpr std::array<std::string_view, 4> norm_placement_names{"before", "both", "branch",
                                                                       "after"};
 inline constexpr std::array<std::string_view, 4> activation_names{"gelu", "relu", "squared-relu",
@@ -88,7 +91,13 @@ struct ModelSpec : ModelNumbers {
   std::int64_t vocab = 0;      // V, before padding
   bool tie_embeddings = true;  // output projection shares the token embedding
   Positions positions = Positions::learned;
-  std::int64_t max_positions = 0;  // rows of the learned table
+  std::int64_t max_positions = 0;   // rows of the learned table
+  std::int64_t context_length = 0;  // tokens that it takes, prompt and answer; 0: not known
+  // Of the published weights: their format; and of those in fp8, what keeps 16 bits: attention's
+  // products, and so many of the first and of the last layers.
+  CheckpointFormat checkpoint = CheckpointFormat::bf16;
+  bool unquantized_attention = false;
+  std::int64_t unquantized_layers = 0;
   Normalization normalization = Normalization::layernorm;
   bool linear_bias = true;
   bool qkv_bias = true;
@@ -166,6 +175,7 @@ struct ModelSpec : ModelNumbers {
   std::optional<double> published_parameters;
   std::string source;
   std::vector<std::string> assumed;  // keys missing in the description
+  std::string questioned;            // what a base's sizes no longer fit, for people; empty: none
 
   std::int64_t query_size() const { return heads * head_dim; }  // columns of Q
   std::int64_t kv_size() const { return kv_heads * head_dim; }  // columns of K, and of V

@@ -14,12 +14,41 @@
 
 namespace costmodel {
 
+namespace {
+
+// A base of another width keeps heads and MLP of its own unless they are written as well; no model
+// of that name has them.
+void question_base(const BaseChain& chain, ModelSpec& model) {
+  const auto over = [&](const char* key) {
+    return std::ranges::any_of(chain.over, [&](const Value& v) { return v.find(key) != nullptr; });
+  };
+  const Value* base = chain.over.empty() ? nullptr : chain.end.find("hidden");
+  if (base == nullptr || !over("hidden") || base->text == std::to_string(model.hidden)) return;
+  std::string kept;
+  for (const char* key : {"heads", "ffn_hidden", "expert_ffn_hidden"}) {
+    if (const Value* own = chain.end.find(key); own != nullptr && !over(key))
+      kept += fmt::format("{}{} {}", kept.empty() ? "" : ", ", key, own->text);
+  }
+  if (kept.empty()) return;
+  model.questioned = fmt::format(
+      "{} with hidden {} is no published model: {} are those of hidden {}; `shardplan import hf` "
+      "reads the config.json of one",
+      model.title, model.hidden, kept, base->text);
+  model.title += ", changed";
+}
+
+}  // namespace
+
 ModelSpec find_model(const Value& written, const ConfigPath& path) {
   const BaseChain chain = follow_bases(path, "models", written);
   // A file may leave its model_type to who writes over it.
   const bool named_over =
       chain.end.find("kind") == nullptr && std::ranges::any_of(chain.over, is_hf_config);
-  if (!is_hf_config(chain.end) && !named_over) return read_model(resolved(chain), chain.name);
+  if (!is_hf_config(chain.end) && !named_over) {
+    ModelSpec model = read_model(resolved(chain), chain.name);
+    question_base(chain, model);
+    return model;
+  }
   Value over;
   for (const Value& each : chain.over) over = merged(over, each);
   return read_model(from_hf_config(chain.end, over, chain.name), chain.name);

@@ -92,8 +92,19 @@ const Keys<EngineSpec>& engine_rows() {
                     "tensors that a stage passes on: hidden states, and the residual"),
       key::flag<E>("splits_transfers", &E::splits_transfers,
                    "each tensor rank passes on its part of them, else all of them"),
+      key::word<E>("memory_share_of", &E::memory_share, memory_share_names,
+                   "what gpu_memory_utilization is a share of: the device's memory, a pool of "
+                   "weights and cache, or what these and the engine leave free"),
       key::number<E>("context_bytes", &E::context, 0.0, 1e11,
                      "memory outside weights, cache and activations"),
+      key::number<E>("tensor_context_bytes", &E::tensor_context, 0.0, 1e11,
+                     "the same with tp 2 and more; absent: as one device's"),
+      key::number<E>("logit_bytes", &E::logit_bytes, 0.0, 100.0,
+                     "of a request and word of the vocabulary, at the peak of sampling"),
+      key::flag<E>("keeps_workspace", &E::keeps_workspace,
+                   "the buffers of experts' products stay while it samples"),
+      key::flag<E>("holds_longest", &E::holds_longest,
+                   "it starts only where its cache holds a request of max_model_len"),
       key::flag<E>("reserves_output", &E::reserves_output,
                    "a request is admitted only when its whole output has room"),
       key::map<E>("limits", &E::limits, limit_keys()), key::source<E>());
@@ -198,12 +209,14 @@ EngineSpec read_engine(const Value& map, const std::string& name, const std::str
   engine.name = name;
   MapReader reader(map, "engine");
   read_keys(reader, engine_rows(), engine);
-  if (const Value* latent = reader.optional("latent_attention_limits")) {
-    MapReader limits(*latent, "latent_attention_limits");
-    engine.latent_limits = engine.limits;
-    read_keys(limits, limit_keys(), *engine.latent_limits);
-    limits.finish();
-  }
+  const auto others = [&](const char* key, std::optional<ServingLimits>& limits) {
+    const Value* written = reader.optional(key);
+    if (written == nullptr) return;
+    limits = engine.limits;
+    read_map(*written, key, limit_keys(), *limits);
+  };
+  others("latent_attention_limits", engine.latent_limits);
+  others("small_device_limits", engine.small_limits);
   if (const Value* devices = reader.optional("devices"))
     read_devices(*devices, device, engine.prior);
   reader.finish();

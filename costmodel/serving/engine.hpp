@@ -40,7 +40,8 @@ Value to_value(const ServingFit& fit);
 
 // Throws ConfigError for a key that an engine has not. `device`: whose keys under `devices` apply.
 // `latent_attention_limits` has the keys of `limits` that differ where a model has latent attention
-// (vLLM's V0 engine turns chunked prefill off for it).
+// (vLLM's V0 engine turns chunked prefill off for it), `small_device_limits` those of other devices
+// than vLLM's large ones, which have 70 GiB and are no A100s (EngineArgs.get_batch_defaults).
 EngineSpec read_engine(const Value& map, const std::string& name, const std::string& device);
 
 // The keys of an engine, of configs/engines ("engine.host_step_s").

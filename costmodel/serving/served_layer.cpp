@@ -15,6 +15,11 @@ bool has_no_kernel(Site site) {
   return site == Site::attention_residual || site == Site::mlp_residual || site == Site::residual;
 }
 
+bool is_of_attention(Site site) {
+  return site == Site::qkv || site == Site::attention_projection || site == Site::q ||
+         site == Site::q_down || site == Site::kv || site == Site::kv_down;
+}
+
 ServedProduct grouped(const GroupedLinear& o, bool up, const ServingSizes& sizes, double tokens,
                       double chosen) {
   ServedProduct p;
@@ -43,14 +48,18 @@ double distinct_experts(double experts, double chosen, double tokens) {
 }
 
 ServedLayer served_layer(LayerKind kind, const ModelSpec& model, const ServingSizes& sizes,
-                         double tokens, double element) {
+                         double tokens, WeightFormat format) {
+  const double element = element_bytes(format);
   const std::int64_t rows = std::max<std::int64_t>(1, std::llround(tokens));
   const double scale = tokens / static_cast<double>(rows);
   const OpList list = served_list(kind, model, sizes.tp, {1, rows}, element);
   ServedLayer layer;
   for (const Node& node : list.nodes) {
     if (const auto* linear = std::get_if<Linear>(&node.op)) {
-      const bool wide = node.site == Site::logits || node.site == Site::router;
+      const bool wide = node.site == Site::logits || node.site == Site::router ||
+                        format == WeightFormat::mxfp4 ||
+                        (format == WeightFormat::fp8 && model.unquantized_attention &&
+                         is_of_attention(node.site));
       layer.products.push_back({static_cast<double>(linear->m) * scale,
                                 static_cast<double>(linear->n), static_cast<double>(linear->k), 1,
                                 1, false, !wide});

@@ -33,9 +33,9 @@ double distinct_experts(double experts, double chosen, double tokens);
 
 // One layer of `kind` for `tokens` tokens of a replica. Experts: up to ep
 // = tp a device has 1/ep of them and of each ep/tp; with ep = tp · dp the tokens of all replicas
-// meet on its share. `element`: bytes of an element of hidden states.
+// meet on its share. `format`: of its weights.
 ServedLayer served_layer(LayerKind kind, const ModelSpec& model, const ServingSizes& sizes,
-                         double tokens, double element = 2);
+                         double tokens, WeightFormat format = WeightFormat::bf16);
 
 // The layers of a model by kind.
 struct ServedStack {

@@ -57,6 +57,7 @@ void require_room(const ServingScenario& s, const ServingEstimate& e) {
 
 void note_assumptions(const ServingScenario& s, ServingEstimate& e) {
   const DeviceSpec& device = s.cluster.device;
+  if (!s.model.questioned.empty()) e.notes.push_back("model: " + s.model.questioned);
   if (e.weights == WeightFormat::fp8 && device.peak_of(Precision::fp8).value <= 0) {
     e.notes.push_back(
         "the device has no fp8 products: fp8 weights are read in 8 bits and "
@@ -187,8 +188,8 @@ ServingEstimate serving_estimate(const ServingScenario& s, const ServingSizes& s
   require_possible(s);
   auto [e, serving] = ready(s, sizes);
   note_assumptions(s, e);
+  if (e.memory.tokens > 0) require_room(s, e);
   if (!e.fits) return e;
-  require_room(s, e);
   const StepTimes times(s.model, s.cluster, serving, sizes);
   e.prompt = prompt_time(times, serving);
   e.pass = times.of(decode_load(serving, 1)).total();
@@ -265,6 +266,7 @@ ServingEstimate disaggregated_estimate(const ServingScenario& s) {
   const PromptPool prompts = prompt_pool(s.model, s.cluster, serving, prefill, prompt_times);
   const TokenPool tokens = token_pool(s.model, s.cluster, serving, decode, token_times);
   e.fits = e.fits && prompts.fits;
+  if (!prompts.fits) e.memory = serving_memory(s.model, s.cluster, serving, prefill);
   if (!e.fits) return e;
   require_room(s, e);
   e.prompt = prompts.prompt;

@@ -15,6 +15,13 @@ Key<S> length(std::string_view name, LengthSpec S::*field, std::string_view help
                                        }));
 }
 
+// It may be `auto`, which leaves it as it is.
+Key<S> left_open(Key<S> row) {
+  return key::or_word(std::move(row), "auto", [](MapReader& reader, std::string_view name, S&) {
+    return reader.is_auto(name) && reader.optional(name) != nullptr;
+  });
+}
+
 Keys<S> load_rows() {
   const IntegerRange many{1, 10'000'000};
   return key::rows<S>(
@@ -70,26 +77,24 @@ Keys<S> goal_rows() {
 
 Keys<S> other_rows() {
   return key::rows<S>(
+      left_open(key::tokens<S>("max_model_len", &S::max_model_len, {1, 1'000'000'000},
+                               "prompt and answer of a request, at most; absent: the model's "
+                               "context_length; auto: as long as the scenario's requests")),
       key::number<S>("swap_space_bytes", &S::swap_space, 0.0, 1e14,
                      "of host memory for preempted requests; for exports"),
       key::number<S>("cpu_offload_bytes", &S::cpu_offload, 0.0, 1e13,
                      "of a device's weights, kept in host memory and read every step"),
       key::number<S>("prefix_hit_share", &S::prefix_hit_share, 0.0, 0.99,
                      "of prompt tokens whose keys and values are cached already"),
+      key::flag<S>("cuda_graphs", &S::cuda_graphs,
+                   "steps that only decode are replayed; false: enforce_eager"),
       key::flag<S>("decode_only", &S::decode_only,
                    "prompts are prefilled on devices that are not counted"));
 }
 
-// Each may be `auto`, which leaves it as it is.
 Keys<S> limit_rows() {
   Keys<S> rows = key::of_part<S>(&S::limits, limit_keys());
-  for (Key<S>& row : rows) {
-    row = key::or_word(std::move(row), "auto", [](MapReader& reader, std::string_view name, S&) {
-      if (!reader.is_auto(name)) return false;
-      reader.optional(name);
-      return true;
-    });
-  }
+  for (Key<S>& row : rows) row = left_open(std::move(row));
   return rows;
 }
 

@@ -9,36 +9,66 @@ namespace costmodel {
 
 namespace {
 
+// What PyTorch's allocator gives a matrix: from 10 MiB on blocks of 2 MiB, of which more than 1 MiB
+// left over goes to another tensor (c10/cuda/CUDACachingAllocator.cpp: kMinLargeAlloc, kRoundLarge,
+// should_split).
+double allocated(double bytes) {
+  constexpr double mebibyte = 1048576;
+  const double over = std::ceil(bytes / (2 * mebibyte)) * 2 * mebibyte - bytes;
+  return bytes >= 10 * mebibyte && over <= mebibyte ? bytes + over : bytes;
+}
+
 double layer_bytes(LayerKind kind, const ModelSpec& model, WeightFormat format,
-                   const ServingSizes& sizes) {
+                   const ServingSizes& sizes, bool in_blocks = false) {
   const double element = element_bytes(format);
-  const ServedLayer layer = served_layer(kind, model, sizes, 1, element);
+  const ServedLayer layer = served_layer(kind, model, sizes, 1, format);
   double bytes = element * layer.other_weights;
-  for (const ServedProduct& p : layer.products)
-    bytes += p.weights() * (p.narrow ? bytes_of(format) : element);
+  for (const ServedProduct& p : layer.products) {
+    const double own = p.weights() * (p.narrow ? bytes_of(format) : element);
+    bytes += in_blocks ? allocated(own) : own;
+  }
   return bytes;
 }
 
-// Of the hidden states: the residual, its norm and a branch's result; of the widest branch: the
-// result of its first product and of its activation. Logits in 16 bits on their rank, and those of
-// all ranks in fp32 with their probabilities, for every request that runs. Assumed from the order
-// in which an engine frees them.
-double activation_bytes(const ModelSpec& model, const ServingSpec& serving, int tp) {
+// Rows that a mixture's kernels take at once (vllm/envs.py, VLLM_FUSED_MOE_CHUNK_SIZE), with the
+// inputs and results of both products of each chosen expert, in two buffers
+// (vllm/model_executor/layers/fused_moe/fused_moe.py, workspace_shapes).
+double expert_bytes(const ModelSpec& model, const ServingSizes& sizes, double tokens,
+                    double element) {
+  if (model.experts == 0) return 0;
+  constexpr double chunk = 32'768;
+  const double cut = sizes.ep <= sizes.tp ? static_cast<double>(sizes.ep) / sizes.tp : 1;
+  const auto hidden = static_cast<double>(model.expert_width());
+  const double inner = static_cast<double>(model.expert_ffn_hidden) * cut;
+  const double first = inner * static_cast<double>(model.gates());
+  return std::min(tokens, chunk) * static_cast<double>(model.top_k) * element *
+         (std::max(inner, hidden) + std::max(first, hidden));
+}
+
+// The peak of the pass that an engine profiles: the first product of the widest MLP and its
+// activation with 3.5 hidden states a token, or, where more, the hidden states and what sampling
+// takes of max_num_seqs requests, on every rank (vllm/v1/worker/gpu_model_runner.py, profile_run
+// and _dummy_sampler_run). A later stage also has what the one before it sent.
+double activation_bytes(const ModelSpec& model, const ServingSpec& serving,
+                        const ServingSizes& sizes) {
   const ServingLimits& limits = serving.limits;
-  const double prompts = serving.input.mean * static_cast<double>(limits.max_num_seqs);
-  const double tokens = std::min(static_cast<double>(limits.max_num_batched_tokens), prompts);
-  const auto hidden = static_cast<double>(model.hidden);
-  const double branches = 1 + static_cast<double>(model.gates());
-  const double dense = static_cast<double>(model.ffn_hidden) * branches / tp;
-  const double routed =
-      model.experts > 0
-          ? static_cast<double>(model.top_k) *
-                (hidden + static_cast<double>(model.expert_ffn_hidden) * branches / tp)
-          : 0;
+  const auto seqs = static_cast<double>(limits.max_num_seqs);
+  auto tokens = static_cast<double>(limits.max_num_batched_tokens);
+  const double running = std::min(seqs, tokens);
+  if (!limits.chunked_prefill) tokens = std::min(tokens, serving.input.mean * seqs);
   const double element = element_bytes(serving.weights);
-  const double row = element * (3 * hidden + std::max(dense, std::min(routed, 4 * dense + hidden)));
-  const auto vocab = static_cast<double>(model.vocab);
-  return row * tokens + static_cast<double>(limits.max_num_seqs) * vocab * (element / tp + 8);
+  const double hidden = static_cast<double>(model.hidden) * element;
+  const bool dense = model.moe_layers(0, model.layers) < model.layers;
+  const auto width = static_cast<double>(dense ? model.ffn_hidden : model.shared_ffn());
+  const double branches = 1 + static_cast<double>(model.gates());
+  const double pass = tokens * (3.5 * hidden + width * branches / sizes.tp * element);
+  const double logits = serving.engine.logit_bytes + element - 2;  // a copy of them in 16 bits
+  const double sampling = tokens * hidden + running * static_cast<double>(model.vocab) * logits;
+  const double received =
+      sizes.pp > 1 ? tokens * hidden * static_cast<double>(serving.engine.stage_tensors) : 0;
+  const double experts = expert_bytes(model, sizes, tokens, element);
+  const double kept = serving.engine.keeps_workspace ? experts : 0;
+  return std::max(pass + experts, sampling + kept) + received;
 }
 
 double fullest_layers(double layers, int pp) { return std::ceil(layers / pp); }
@@ -57,7 +87,7 @@ Bytes stage_weights(const ModelSpec& model, WeightFormat format, const ServingSi
                     const ServedStage& stage) {
   double bytes = 0;
   for (std::int64_t i = 0; i < stage.layers; ++i) {
-    const bool sparse = model.moe_layers(stage.first_layer + i, stage.first_layer + i + 1) > 0;
+    const bool sparse = model.has_experts(stage.first_layer + i);
     bytes += layer_bytes(sparse ? LayerKind::moe : LayerKind::block, model, format, sizes);
   }
   if (stage.first) bytes += layer_bytes(LayerKind::embedding, model, format, sizes);
@@ -72,11 +102,19 @@ Bytes stage_weights(const ModelSpec& model, WeightFormat format, const ServingSi
 
 Bytes weights_held(const ModelSpec& model, WeightFormat format, const ServingSizes& sizes) {
   const ServedStack stack = stack_of(model);
+  const auto bytes = [&](LayerKind kind, WeightFormat f) {
+    return layer_bytes(kind, model, f, sizes, true);
+  };
+  const double kept =
+      format == WeightFormat::fp8
+          ? std::min(stack.dense, 2.0 * static_cast<double>(model.unquantized_layers))
+          : 0;
   double all = 0;
-  if (stack.dense > 0) all += stack.dense * layer_bytes(LayerKind::block, model, format, sizes);
-  if (stack.sparse > 0) all += stack.sparse * layer_bytes(LayerKind::moe, model, format, sizes);
-  const double head = layer_bytes(LayerKind::head, model, format, sizes);
-  const double table = layer_bytes(LayerKind::embedding, model, format, sizes);
+  if (stack.dense > 0) all += (stack.dense - kept) * bytes(LayerKind::block, format);
+  if (kept > 0) all += kept * bytes(LayerKind::block, WeightFormat::bf16);
+  if (stack.sparse > 0) all += stack.sparse * bytes(LayerKind::moe, format);
+  const double head = bytes(LayerKind::head, format);
+  const double table = bytes(LayerKind::embedding, format);
   if (sizes.pp == 1) return Bytes(all + (model.tie_embeddings ? 0 : head) + table);
   const double stage = all / stack.layers() * fullest_layers(stack.layers(), sizes.pp);
   return Bytes(stage + std::max(head, table));
@@ -91,17 +129,27 @@ ServingMemory serving_memory(const ModelSpec& model, const ClusterSpec& cluster,
 ServingMemory serving_memory(const ModelSpec& model, const ClusterSpec& cluster,
                              const ServingSpec& serving, const ServingSizes& sizes, Bytes weights) {
   ServingMemory m;
+  const EngineSpec& engine = serving.engine;
+  const bool wide = sizes.tp > 1 && engine.tensor_context.value > 0;
   m.device = cluster.device.memory;
-  m.usable = m.device * serving.limits.gpu_memory_utilization;
   m.weights = max(Bytes(0), weights - serving.cpu_offload);
-  m.activations = Bytes(activation_bytes(model, serving, sizes.tp));
-  m.context = serving.engine.context;
-  m.cache = m.usable - m.weights - m.activations - m.context;
+  m.activations = Bytes(activation_bytes(model, serving, sizes));
+  m.context = wide ? engine.tensor_context : engine.context;
+  const Bytes all = m.weights + m.activations + m.context;
+  const bool pool = engine.memory_share == MemoryShare::pool;
+  const bool rest = engine.memory_share == MemoryShare::free;
+  const double share = serving.limits.gpu_memory_utilization;
+  const Bytes shared = pool   ? m.device - m.context
+                       : rest ? max(Bytes(0), m.device - all)
+                              : m.device;
+  m.usable = min(m.device, shared * share + (rest ? all : Bytes(0)));
+  m.cache = max(Bytes(0), m.usable - (pool ? m.weights : all));
   const double layers = fullest_layers(static_cast<double>(model.layers), sizes.pp);
   m.token = cache_bytes_per_layer(model, sizes.tp, serving.kv_cache) * layers;
   const auto block = static_cast<double>(serving.limits.block_size);
-  m.blocks = std::max(0.0, std::floor(m.cache.value / (m.token.value * block)));
+  m.blocks = std::floor(m.cache.value / (m.token.value * block));
   m.tokens = m.blocks * block;
+  m.longest = engine.holds_longest ? static_cast<double>(serving.max_model_len) : 0;
   return m;
 }
 

@@ -13,15 +13,18 @@ Bytes cache_bytes_per_layer(const ModelSpec& model, int tp, CacheFormat format);
 
 struct ServingMemory {
   Bytes device;       // what it has
-  Bytes usable;       // gpu_memory_utilization of that
+  Bytes usable;       // by the engine's rule (MemoryShare)
   Bytes weights;      // of the fullest stage, less what is offloaded to the host
   Bytes activations;  // of a step of max_num_batched_tokens tokens
   Bytes context;      // of the engine, outside its allocator
-  Bytes cache;        // the rest, for keys and values; negative: nothing fits
+  Bytes cache;        // of the usable memory, for keys and values; 0: nothing fits
   Bytes token;        // of one token on the fullest stage's device
   double blocks = 0;  // of the cache; whole ones
   double tokens = 0;  // of a replica's cache
-  bool fits() const { return tokens > 0; }
+  // Tokens of the request without whose room the engine does not start; 0: it starts without
+  // (vllm/v1/core/kv_cache_utils.py, check_enough_kv_cache_memory).
+  double longest = 0;
+  bool fits() const { return tokens > 0 && tokens >= longest; }
 };
 
 ServingMemory serving_memory(const ModelSpec& model, const ClusterSpec& cluster,

@@ -72,13 +72,43 @@ void require_room_in_step(const ServingSpec& s, const Value& serving) {
   }
 }
 
+ServingLimits usual_limits(const EngineSpec& engine, const ModelSpec& model,
+                           const DeviceSpec& device) {
+  constexpr Bytes large(70 * 1073741824.0);
+  const bool small = device.memory < large || device.name.starts_with("a100");
+  if (small && engine.small_limits) return *engine.small_limits;
+  return model.latent_attention() ? engine.latent_limits.value_or(engine.limits) : engine.limits;
+}
+
+// Engines take a checkpoint as it is.
+WeightFormat published_weights(const ModelSpec& model) {
+  const auto name = checkpoint_names[static_cast<std::size_t>(model.checkpoint)];
+  const auto at = std::ranges::find(weight_format_names, name);
+  return static_cast<WeightFormat>(at - weight_format_names.begin());
+}
+
+// Absent, an engine takes the model's length; longer requests are taken to be served all the same.
+void require_length(const ModelSpec& model, const Value& serving, ServingSpec& s) {
+  const std::int64_t longest = longest_request(s);
+  const Value* written = serving.find("max_model_len");
+  s.length_open = s.max_model_len == 0;
+  if (written == nullptr) s.max_model_len = std::max(model.context_length, longest);
+  if (s.max_model_len == 0) s.max_model_len = longest;  // auto
+  if (s.max_model_len >= longest) return;
+  throw ConfigError(
+      written->mark,
+      fmt::format("requests of {} tokens, prompt and answer, exceed max_model_len {}", longest,
+                  s.max_model_len),
+      fmt::format("raise it to {}, or shorten input_tokens or output_tokens", longest));
+}
+
 ServingSpec read_spec(const Value& value, const ConfigPath& path, const ModelSpec& model,
-                      const std::string& device) {
+                      const DeviceSpec& device) {
   MapReader reader(value, "serving");
   ServingSpec s;
-  s.engine = read_stack(reader, path, device);
-  s.limits =
-      model.latent_attention() ? s.engine.latent_limits.value_or(s.engine.limits) : s.engine.limits;
+  s.engine = read_stack(reader, path, device.name);
+  s.limits = usual_limits(s.engine, model, device);
+  s.weights = published_weights(model);
   const auto open = [&](const char* key) {
     return value.find(key) == nullptr || reader.is_auto(key);
   };
@@ -88,6 +118,7 @@ ServingSpec read_spec(const Value& value, const ConfigPath& path, const ModelSpe
   require_load(s, reader);
   reader.finish();
   require_room_in_step(s, value);
+  require_length(model, value, s);
   return s;
 }
 
@@ -175,15 +206,13 @@ void require_rate(const ServingSpec& s, const DeviceSpec& device, const Value& s
 // Rotary models take any length; of learned positions there are only so many.
 void require_positions(const ServingScenario& s) {
   if (s.model.positions != Positions::learned || s.model.max_positions == 0) return;
-  const auto longest = [](const LengthSpec& length) { return std::max(length.mean, length.most); };
-  const double tokens = longest(s.serving.input) + longest(s.serving.output);
-  if (tokens <= static_cast<double>(s.model.max_positions)) return;
-  throw ConfigError(
-      s.input_mark,
-      fmt::format("prompts and answers of {:.0f} tokens exceed the model's {} learned "
-                  "positions",
-                  tokens, s.model.max_positions),
-      "shorten input_tokens or output_tokens, or override model max_positions");
+  const std::int64_t tokens = longest_request(s.serving);
+  if (tokens <= s.model.max_positions) return;
+  throw ConfigError(s.input_mark,
+                    fmt::format("prompts and answers of {} tokens exceed the model's {} learned "
+                                "positions",
+                                tokens, s.model.max_positions),
+                    "shorten input_tokens or output_tokens, or override model max_positions");
 }
 
 }  // namespace
@@ -195,6 +224,15 @@ WorkloadKind workload_kind(const Value& root) {
   if (workload->text == "training") return WorkloadKind::training;
   throw ConfigError(workload->mark, fmt::format("workload {} is not known", quote(workload->text)),
                     "write workload: inference, or leave it out for training");
+}
+
+std::int64_t longest_request(const ServingSpec& s) {
+  const auto longest = [](const LengthSpec& length) {
+    constexpr double most_requests = 0.999;
+    const double tail = length.p95 > 0 ? length_quantile(length, most_requests) : 0;
+    return static_cast<std::int64_t>(std::ceil(std::max({length.mean, length.most, tail})));
+  };
+  return longest(s.input) + longest(s.output);
 }
 
 ServingScenario read_serving(const Value& root, const std::string& name, const ConfigPath& path) {
@@ -219,8 +257,13 @@ ServingScenario read_serving(const Value& root, const std::string& name, const C
                       "name a cluster of one kind");
   }
   const Value& serving = reader.required("serving");
-  s.serving = read_spec(serving, path, s.model, s.cluster.device.name);
+  s.serving = read_spec(serving, path, s.model, s.cluster.device);
   s.input_mark = serving.find("input_tokens")->mark;
+  const std::string& family = s.serving.engine.family;
+  if (family != "vllm" && family != "sglang") {  // checkpoints of their own, narrow throughout
+    s.model.unquantized_attention = false;
+    s.model.unquantized_layers = 0;
+  }
   require_positions(s);
   require_rate(s.serving, s.cluster.device, serving);
   const Value* seqs = serving.find("max_num_seqs");

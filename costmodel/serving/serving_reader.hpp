@@ -20,6 +20,9 @@ inline bool is_serving(const Value& root) { return workload_kind(root) == Worklo
 // Throws ConfigError for what is wrong with a key, and for a model or a plan that is not served.
 ServingScenario read_serving(const Value& root, const std::string& name, const ConfigPath& path);
 
+// Tokens of the longest request, prompt and answer; of a log-normal load all but one in a thousand.
+std::int64_t longest_request(const ServingSpec& serving);
+
 // `assignments` are the --set key.path=value options. Throws ConfigError.
 ServingScenario load_serving(const std::string& file, const ConfigPath& path,
                              const std::vector<std::string>& assignments);

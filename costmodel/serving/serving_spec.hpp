@@ -18,12 +18,12 @@
 namespace costmodel {
 
 // Formats of the weights of linear layers; embedding, output projection, router and norms keep 16
-// bits. int8 has 8-bit activations as well (W8A8), nvfp4 4-bit ones; int4 is expanded to 16 bits in
-// the product's kernel (W4A16), and so are fp8 and nvfp4 on devices without such products. fp32:
-// everything in 32 bits, as on CPUs.
-enum class WeightFormat { bf16, fp16, fp8, int8, int4, nvfp4, fp32 };
-inline constexpr std::array<std::string_view, 7> weight_format_names{"bf16", "fp16",  "fp8", "int8",
-                                                                     "int4", "nvfp4", "fp32"};
+// bits, and in mxfp4 all but the experts (gpt-oss). int8 has 8-bit activations as well (W8A8),
+// nvfp4 4-bit ones; int4 is expanded to 16 bits in the product's kernel (W4A16), and so are mxfp4,
+// and fp8 and nvfp4 on devices without such products. fp32: everything in 32 bits, as on CPUs.
+enum class WeightFormat { bf16, fp16, fp8, int8, int4, nvfp4, mxfp4, fp32 };
+inline constexpr std::array<std::string_view, 8> weight_format_names{
+    "bf16", "fp16", "fp8", "int8", "int4", "nvfp4", "mxfp4", "fp32"};
 // Formats of the cached keys and values.
 enum class CacheFormat { bf16, fp16, fp8, int8, fp32 };
 inline constexpr std::array<std::string_view, 5> cache_format_names{"bf16", "fp16", "fp8", "int8",
@@ -34,7 +34,8 @@ constexpr std::string_view to_string(WeightFormat f) {
 }
 // Bytes of a weight with its scales: int4 has a 16-bit scale and zero for 128 weights (AWQ, Lin et
 // al. 2023, arXiv:2306.00978, group size 128), nvfp4 an 8-bit scale for 16 (NVIDIA Transformer
-// Engine); scales by channel or block of 8-bit ones are left out.
+// Engine), mxfp4 one for 32 (OCP Microscaling Formats 1.0); scales by channel or block of 8-bit
+// ones are left out.
 constexpr double bytes_of(WeightFormat f) {
   switch (f) {
     case WeightFormat::bf16:
@@ -43,6 +44,7 @@ constexpr double bytes_of(WeightFormat f) {
     case WeightFormat::int8: return 1;
     case WeightFormat::int4: return 0.5 + 4.0 / 128;
     case WeightFormat::nvfp4: return 0.5 + 1.0 / 16;
+    case WeightFormat::mxfp4: return 0.5 + 1.0 / 32;
     case WeightFormat::fp32: return 4;
   }
   return 2;
@@ -78,6 +80,13 @@ struct EngineConstants {
   Seconds request{5e-3};  // of a request outside steps: parsing, tokens, the way to the client
 };
 
+// What gpu_memory_utilization is a share of. device: of what the device has, from which weights,
+// activations and the engine are taken too (vLLM, gpu_memory_utilization); pool: of what is free
+// before loading, for weights and cache alone (SGLang, mem_fraction_static); free: of what they all
+// leave (TensorRT-LLM, kv_cache_free_gpu_memory_fraction).
+enum class MemoryShare { device, pool, free };
+inline constexpr std::array<std::string_view, 3> memory_share_names{"device", "pool", "free"};
+
 // An engine of a version.
 struct EngineSpec {
   std::string name, title;
@@ -91,10 +100,16 @@ struct EngineSpec {
   // residual; cut over the tensor ranks, which gather it, or whole from each of them.
   std::int64_t stage_tensors = 2;
   bool splits_transfers = true;
+  MemoryShare memory_share = MemoryShare::device;
   Bytes context{2.5e9};          // of a device outside weights, cache and activations
+  Bytes tensor_context;          // the same with tp 2 and more; 0: as one device's
+  double logit_bytes = 10;       // of a request and word of the vocabulary, at the peak of sampling
+  bool keeps_workspace = false;  // the experts' buffers stay while it samples
+  bool holds_longest = false;    // starts only where its cache holds a request of max_model_len
   bool reserves_output = false;  // a request is admitted when its whole output has room
   ServingLimits limits;
   std::optional<ServingLimits> latent_limits;  // of models with latent attention, where they differ
+  std::optional<ServingLimits> small_limits;   // of devices that are not large (engine.hpp)
 };
 
 // Bounds on the mean; 0: none.
@@ -124,8 +139,11 @@ struct ServingSpec {
   std::int64_t requests = 0;
   ServingLimits limits;
   bool seqs_open = false, tokens_open = false;  // max_num_seqs, max_num_batched_tokens not written
+  std::int64_t max_model_len = 0;               // prompt and answer of a request, at most
+  bool length_open = false;                     // ... not written
   Bytes swap_space;                             // of host memory, for preempted requests
   Bytes cpu_offload;                            // of a device's weights, kept in host memory
+  bool cuda_graphs = true;      // of steps that only decode; else each kernel is launched
   bool decode_only = false;     // prompts are prefilled on devices that are not counted
   double prefix_hit_share = 0;  // of prompt tokens whose keys are cached already
   LatencyBound bound;

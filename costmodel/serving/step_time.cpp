@@ -199,8 +199,7 @@ void StepTimes::add_exchange(double tokens, Pass& sum) const {
 
 void StepTimes::add_layer(LayerKind kind, double layers, double tokens, Pass& sum) const {
   if (layers <= 0) return;
-  const ServedLayer layer =
-      served_layer(kind, model_, sizes_, tokens, element_bytes(serving_.weights));
+  const ServedLayer layer = served_layer(kind, model_, sizes_, tokens, serving_.weights);
   for (const ServedProduct& p : layer.products) add_product(p, layers, sum);
   sum.streams += layers * (layer.streamed.value / weight_rate_.value +
                            layer.kernels * constants().kernel.value);
@@ -337,8 +336,8 @@ StepParts StepTimes::of(const StepLoad& load) const {
   const Seconds device = parts.total();
   // Graphs are of steps that decode alone: with prompts the host launches each kernel, ahead of the
   // device, or the device waits for it.
-  const Seconds launches =
-      load.prefill_tokens > 0 ? constants().eager_kernel * parts.kernels : Seconds(0);
+  const bool launched = load.prefill_tokens > 0 || !serving_.cuda_graphs;
+  const Seconds launches = launched ? constants().eager_kernel * parts.kernels : Seconds(0);
   parts.host = engine.host_overlap ? max(Seconds(0), host + launches - device)
                                    : host + max(Seconds(0), launches - device);
   if (pp > 1 && load.prefill_tokens > 0)

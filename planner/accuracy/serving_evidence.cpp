@@ -59,6 +59,11 @@ ServingRun read_serving_run(const WrittenRun& written, const costmodel::ConfigPa
   for (const auto* key : {"workload", "model", "cluster", "serving", "plan"}) {
     if (const Value* part = reader.optional(key)) scenario.set(key, *part);
   }
+  // A run that was measured had a length that its cache holds, whatever it was.
+  if (Value* serving = scenario.find("serving");
+      serving != nullptr && serving->is_map() && serving->find("max_model_len") == nullptr) {
+    serving->set("max_model_len", costmodel::scalar_value("auto"));
+  }
   for (const auto* key : {"reported", "where", "notes"}) reader.optional(key);
   run.scenario = read_serving(scenario, run.id, path);
   run.figures = read_figures(reader.required("measured"), run.scenario.serving);

@@ -59,7 +59,8 @@ std::int64_t least_replica(const ServingScenario& written) {
     for (const WeightFormat format : formats_of(written)) {
       s.serving.weights = format;
       const auto memory = serving_memory(s.model, s.cluster, s.serving, candidate);
-      const bool fits = memory.tokens >= s.serving.input.mean + s.serving.output.mean;
+      const bool fits =
+          memory.fits() && memory.tokens >= s.serving.input.mean + s.serving.output.mean;
       if (fits) least = devices;
     }
   }
@@ -81,11 +82,13 @@ std::vector<std::string> larger_devices(const ServingScenario& s) {
   for (int tp = 1; tp <= std::min<std::int64_t>(devices, 64); tp *= 2)
     if (s.model.heads % tp == 0) widest.tp = tp;
   const auto held = weights_held(s.model, s.serving.weights, widest);
+  const auto length = length_remedy(serving_memory(s.model, s.cluster, s.serving, widest, held));
+  const std::string none = fmt::format(
+      "No plan leaves room for one request: on tp {} the {} weights take {} of a device's {}.",
+      widest.tp, to_string(s.serving.weights), format_bytes(held),
+      format_bytes(s.cluster.device.memory));
   std::vector<std::string> all{
-      fmt::format("No plan leaves room for one request: on tp {} the {} weights take {} of a "
-                  "device's {}.",
-                  widest.tp, to_string(s.serving.weights), format_bytes(held),
-                  format_bytes(s.cluster.device.memory)),
+      length.empty() ? none : length,
       "More devices (--set cluster.devices=N), weights of fewer bits (--set "
       "serving.weights=auto), or a narrower cache (--set serving.kv_cache=fp8)."};
   add_budget(s, all);
@@ -185,6 +188,15 @@ std::string nearest_text(const ServingScenario& s, const ServingCandidate& c) {
 }
 
 }  // namespace
+
+std::string length_remedy(const ServingMemory& memory) {
+  if (memory.tokens <= 0 || memory.tokens >= memory.longest) return "";
+  return fmt::format(
+      "The engine does not start: a request of max_model_len {} needs {} of keys and values, and "
+      "{} are left: --set serving.max_model_len={:.0f}, or less.",
+      format_integer(std::llround(memory.longest)), format_bytes(memory.token * memory.longest),
+      format_bytes(memory.cache), memory.tokens);
+}
 
 std::vector<std::string> serving_remedies(const ServingScenario& s, const ServingSearch& found) {
   if (!found.best.empty()) return {};

@@ -12,4 +12,8 @@ namespace planner {
 std::vector<std::string> serving_remedies(const costmodel::ServingScenario& scenario,
                                           const ServingSearch& found);
 
+// Where the cache holds requests, but not one of max_model_len, without which the engine does not
+// start; "" elsewhere.
+std::string length_remedy(const costmodel::ServingMemory& memory);
+
 }  // namespace planner

@@ -22,7 +22,7 @@ std::vector<TensorRung> tensor_ladder(const ServingScenario& s, int pp, double i
     rung.tp = tp;
     rung.pp = pp;
     const auto memory = serving_memory(s.model, s.cluster, s.serving, sizes);
-    rung.fits = memory.tokens >= s.serving.input.mean + s.serving.output.mean;
+    rung.fits = memory.fits() && memory.tokens >= s.serving.input.mean + s.serving.output.mean;
     if (rung.fits) {
       const StepTimes times(s.model, s.cluster, s.serving, sizes);
       const auto state = steady_state(times, s.serving, memory, in_flight);

@@ -125,13 +125,27 @@ EngineArguments read_arguments(const std::string& text, const std::string& file)
   return all;
 }
 
-// "meta-llama/Llama-2-7b-chat-hf": "llama-2-7b". DeepSeek-R1 has the shape of DeepSeek-V3.
+// Checkpoints of the shape of a model of ours, by their config.json: theirs, ours. The first that a
+// name holds counts.
+constexpr std::array<std::array<std::string_view, 2>, 9> same_shapes{
+    {{"r1-distill-llama-70b", "llama-3.1-70b"},
+     {"r1-distill-llama-8b", "llama-3.1-8b"},
+     {"r1-distill-qwen-32b", "qwen2.5-32b"},
+     {"r1-distill-qwen-14b", "qwen2.5-14b"},
+     {"r1-distill-qwen-7b", "qwen2-7b"},
+     {"r1-distill", ""},
+     {"deepseek-r1", "deepseek-v3"},
+     {"llama-3.3-70b", "llama-3.1-70b"},
+     {"qwen2.5-7b", "qwen2-7b"}}};
+
+// "meta-llama/Llama-2-7b-chat-hf": "llama-2-7b".
 std::string model_name(std::string name, const std::vector<std::string>& models) {
   name = name.substr(name.rfind('/') == std::string::npos ? 0 : name.rfind('/') + 1);
   std::transform(name.begin(), name.end(), name.begin(),
                  [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  if (name.starts_with("deepseek-r1") && name.find("distill") == std::string::npos)
-    name = "deepseek-v3";
+  const auto same = std::ranges::find_if(
+      same_shapes, [&](const auto& row) { return name.find(row[0]) != std::string::npos; });
+  if (same != same_shapes.end()) name = (*same)[1];
   std::string best;  // the longest of ours that it begins with or holds
   for (const std::string& model : models) {
     if (name.find(model) != std::string::npos && model.size() > best.size()) best = model;
@@ -142,7 +156,7 @@ std::string model_name(std::string name, const std::vector<std::string>& models)
 // "" for a word of no format of ours.
 std::string weights_of_words(const std::string& quantization) {
   const auto says = [&](const char* word) { return quantization.find(word) != std::string::npos; };
-  if (says("fp4")) return "nvfp4";
+  if (says("fp4")) return quantization == "mxfp4" ? "mxfp4" : "nvfp4";
   if (says("fp8")) return "fp8";
   if (says("awq") || says("gptq")) return "int4";
   if (says("w8a8") || quantization == "compressed-tensors" || quantization == "ascend")
@@ -174,13 +188,24 @@ std::string gib_of(const std::string& text, const std::string& file) {
   return fmt::format("{:.0f}", *n * gibibyte);
 }
 
-void require_whole(const std::string& name, const std::string& value, const std::string& file) {
+void require_count(const std::string& name, const std::string& value, const std::string& file) {
   const auto n = parse_count(value);
   constexpr double most = 1e9;
   if (n && *n >= 1 && *n <= most && *n == std::floor(*n)) return;
   throw ConfigError({file, 0, 0},
                     fmt::format("--{} is {}, no whole number from 1 on", name, quote(value)),
                     "write a number, such as 8");
+}
+
+// Of --max-model-len: thousands as 32k, of 1,024 as 32K; auto and -1: as long as memory allows
+// (vllm/engine/arg_utils.py, human_readable_int_or_auto).
+std::string length_of(std::string value, const std::string& file) {
+  if (value == "auto" || value == "-1") return "auto";
+  const double scale = value.ends_with('k') ? 1e3 : value.ends_with('K') ? 1024 : 1;
+  if (const auto n = parse_count(value.substr(0, value.find_first_of("kK"))); n && scale > 1)
+    value = fmt::format("{:.0f}", *n * scale);
+  require_count("max-model-len", value, file);
+  return fmt::format("{:.0f}", parse_count(value).value_or(0));
 }
 
 bool take_special(const std::string& name, const std::string& value, const std::string& file,
@@ -195,6 +220,10 @@ bool take_special(const std::string& name, const std::string& value, const std::
     serving.set("weights", scalar_value(weights));
   } else if (name == "kv-cache-dtype") {
     serving.set("kv_cache", scalar_value(value.starts_with("fp8") ? "fp8" : "bf16"));
+  } else if (name == "max-model-len") {
+    serving.set("max_model_len", scalar_value(length_of(value, file)));
+  } else if (name == "enforce-eager" || name == "disable-cuda-graph") {
+    serving.set("cuda_graphs", scalar_value("false"));
   } else if (name == "no-enable-chunked-prefill") {
     serving.set("chunked_prefill", scalar_value("false"));
   } else if (name == "enable-prefix-caching") {
@@ -203,9 +232,8 @@ bool take_special(const std::string& name, const std::string& value, const std::
         "prompt tokens that it finds");
   } else {
     return name == "dtype" || name == "enable-expert-parallel" || name == "headless" ||
-           name == "max-model-len" || name == "disable-radix-cache" || name == "nnodes" ||
-           name == "node-rank" || name.starts_with("data-parallel-") ||
-           name == "distributed-executor-backend";
+           name == "disable-radix-cache" || name == "nnodes" || name == "node-rank" ||
+           name.starts_with("data-parallel-") || name == "distributed-executor-backend";
   }
   return true;
 }
@@ -214,16 +242,15 @@ std::string usual_engine(std::string_view family) {
   return family == "vllm" ? "vllm-0.9" : "sglang-0.5";
 }
 
-// The format of a checkpoint by its name: DeepSeek's own of V3 and R1 are in fp8, which engines
-// read from them; others have it in their names. Empty: 16 bits.
-std::string published_format(std::string name, const std::string& model) {
+// The format of a checkpoint that has it in its name. Empty: as the model's file has it.
+std::string published_format(std::string name) {
   std::transform(name.begin(), name.end(), name.begin(),
                  [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
   const auto holds = [&](const char* word) { return name.find(word) != std::string::npos; };
   if (holds("awq") || holds("gptq") || holds("int4")) return "int4";
   if (holds("fp4")) return "nvfp4";
   if (holds("fp8")) return "fp8";
-  return name.starts_with("deepseek-ai/") && model == "deepseek-v3" ? "fp8" : "";
+  return "";
 }
 
 struct SaidEngine {
@@ -305,8 +332,8 @@ void divide_by_replicas(Value& serving, Value& plan, double replicas, double chu
 }
 
 bool is_switch(const std::string& name) {
-  return name.starts_with("enable-") || name.starts_with("no-enable-") ||
-         name == "data-parallel-attention" || name == "headless";
+  return name.starts_with("enable-") || name.starts_with("no-enable-") || name == "enforce-eager" ||
+         name == "disable-cuda-graph" || name == "data-parallel-attention" || name == "headless";
 }
 
 // What the arguments make together.
@@ -325,10 +352,10 @@ struct EngineWords {
     }
     const bool renamed = at != renamed_arguments.end(), off = is_switch(name) && value == "false";
     if (renamed) {
-      if (at->whole) require_whole(name, value, file);
+      if (at->whole) require_count(name, value, file);
       (at->part == "plan" ? plan : serving).set(std::string(at->ours), scalar_value(value));
     } else if (name == "expert-parallel-size") {
-      require_whole(name, value, file);
+      require_count(name, value, file);
       if (value != "1") plan.set("ep", scalar_value(value));
     } else if (name == "model") {
       take_model(value, models, job);
@@ -387,7 +414,7 @@ ImportedJob import_engine(const std::string& text, const std::string& file, std:
   const std::string stack = said ? said->stack : usual_engine(family);
   const bool halves = stack == "sglang-0.3" || stack == "sglang-0.4";  // engine_launch
   if (words.spread) divide_by_replicas(serving, plan, size("dp"), halves ? 2 : size("dp"), file);
-  const std::string format = published_format(words.checkpoint, model);
+  const std::string format = published_format(words.checkpoint);
   if (!format.empty() && serving.find("weights") == nullptr) {
     serving.set("weights", scalar_value(format));
     job.notes.push_back(fmt::format("weights: {}, as the checkpoint's name has it", format));

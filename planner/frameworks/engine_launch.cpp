@@ -8,6 +8,7 @@
 
 #include "costmodel/base/error.hpp"
 #include "costmodel/base/escape.hpp"
+#include "costmodel/serving/serving_reader.hpp"
 
 namespace planner {
 
@@ -48,6 +49,7 @@ std::string vllm_quantization(WeightFormat format) {
     case WeightFormat::int8: return "compressed-tensors";
     case WeightFormat::int4: return "awq_marlin";
     case WeightFormat::nvfp4: return "modelopt_fp4";
+    case WeightFormat::mxfp4: return "mxfp4";
     case WeightFormat::bf16:
     case WeightFormat::fp16:
     case WeightFormat::fp32: break;
@@ -68,14 +70,9 @@ void add_vllm_nodes(const ServingSizes& sizes, const Nodes& nodes, LaunchArgumen
   }
 }
 
-// Tokens of the longest request, prompt and answer; of a log-normal load all but one in a thousand.
-std::int64_t longest_request(const ServingSpec& s) {
-  const auto longest = [](const LengthSpec& length) {
-    constexpr double most_requests = 0.999;
-    const double tail = length.p95 > 0 ? length_quantile(length, most_requests) : 0;
-    return static_cast<std::int64_t>(std::ceil(std::max({length.mean, length.most, tail})));
-  };
-  return longest(s.input) + longest(s.output);
+// A launch takes the scenario's longest request where no length is written.
+std::int64_t launched_length(const ServingSpec& s) {
+  return s.length_open ? longest_request(s) : s.max_model_len;
 }
 
 // vLLM starts with as many tokens a step as sequences, and, where prompts are not cut, with a step
@@ -83,7 +80,7 @@ std::int64_t longest_request(const ServingSpec& s) {
 // leaves open follows.
 ServingLimits startable(const ServingScenario& s) {
   ServingLimits limits = s.serving.limits;
-  const std::int64_t longest = longest_request(s.serving);
+  const std::int64_t longest = launched_length(s.serving);
   if (!limits.chunked_prefill && limits.max_num_batched_tokens < longest) {
     if (!s.serving.tokens_open) {
       throw ConfigError({s.file, 0, 0},
@@ -127,7 +124,7 @@ LaunchArguments vllm_arguments(const ServingScenario& s, const ServingSizes& siz
   if (sizes.dp > 1) all.emplace_back("data-parallel-size", std::to_string(sizes.dp));
   add_vllm_nodes(sizes, nodes, all);
   if (sizes.ep > 1) all.emplace_back("enable-expert-parallel", "");
-  all.emplace_back("max-model-len", std::to_string(longest_request(s.serving)));
+  all.emplace_back("max-model-len", std::to_string(launched_length(s.serving)));
   all.emplace_back("max-num-seqs", std::to_string(limits.max_num_seqs));
   all.emplace_back("max-num-batched-tokens", std::to_string(limits.max_num_batched_tokens));
   all.emplace_back(limits.chunked_prefill ? "enable-chunked-prefill" : "no-enable-chunked-prefill",
@@ -144,6 +141,7 @@ LaunchArguments vllm_arguments(const ServingScenario& s, const ServingSizes& siz
   if (!quantization.empty()) all.emplace_back("quantization", quantization);
   if (bytes_of(s.serving.kv_cache) < 2) all.emplace_back("kv-cache-dtype", "fp8");
   if (s.serving.prefix_hit_share > 0) all.emplace_back("enable-prefix-caching", "");
+  if (!s.serving.cuda_graphs) all.emplace_back("enforce-eager", "");
   const auto gib = [](Bytes b) { return fmt::format("{:g}", b.value / bytes_of_gib); };
   if (s.serving.swap_space.value > 0 && swaps(s.serving.engine.name))
     all.emplace_back("swap-space", gib(s.serving.swap_space));
@@ -198,9 +196,10 @@ LaunchArguments sglang_arguments(const ServingScenario& s, const ServingSizes& s
   if (s.serving.weights == WeightFormat::nvfp4) all.emplace_back("quantization", "modelopt_fp4");
   if (bytes_of(s.serving.kv_cache) < 2) all.emplace_back("kv-cache-dtype", "fp8_e4m3");
   if (s.serving.prefix_hit_share <= 0) all.emplace_back("disable-radix-cache", "");
+  if (!s.serving.cuda_graphs) all.emplace_back("disable-cuda-graph", "");
   // It ends an answer two tokens before the context does (managers/scheduler.py).
   constexpr std::int64_t kept = 2;
-  all.emplace_back("context-length", std::to_string(longest_request(s.serving) + kept));
+  all.emplace_back("context-length", std::to_string(launched_length(s.serving) + kept));
   if (s.serving.cpu_offload.value > 0) {
     all.emplace_back("cpu-offload-gb",
                      fmt::format("{:.0f}", std::ceil(s.serving.cpu_offload.value / bytes_of_gib)));

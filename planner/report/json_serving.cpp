@@ -38,7 +38,7 @@ Json memory_of(const ServingEstimate& e) {
           {"weights_bytes", m.weights.value}, {"activations_bytes", m.activations.value},
           {"engine_bytes", m.context.value},  {"cache_bytes", m.cache.value},
           {"token_bytes", m.token.value},     {"cache_tokens", m.tokens},
-          {"cache_requests", e.held}};
+          {"cache_requests", e.held},         {"longest_tokens", positive_or_null(m.longest)}};
 }
 
 Json token_json(const ServingEstimate& e) {

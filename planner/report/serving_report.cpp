@@ -102,6 +102,8 @@ std::string verdict_lines(const ServingScenario& s, const ServingEstimate& e,
                           const ServingFit& fit) {
   const auto& limits = s.serving.limits;
   std::string text = e.fits ? "" : fmt::format("Does not fit: {}\n", memory_text(e));
+  if (const std::string help = length_remedy(e.memory); !e.fits && !help.empty())
+    text += "Length      " + help + "\n";
   text += fmt::format("Plan        {}   (a replica: {} requests, {} tokens a step{})\n",
                       plan_text(s, e.sizes), format_integer(limits.max_num_seqs),
                       format_integer(limits.max_num_batched_tokens),

@@ -52,6 +52,18 @@ TEST_CASE("Over Hugging Face's file a key does what it does over our file of tha
   CHECK(same("llama-3-8b", "").sliding_window == 0);
 }
 
+TEST_CASE("A base of another width is questioned, whose heads and MLP it keeps") {
+  const ModelSpec model = model_of("{base: qwen3-8b, layers: 40, hidden: 5120}");
+  CHECK(contains(model.questioned,
+                 "Qwen3 8B with hidden 5120 is no published model: heads 32, "
+                 "ffn_hidden 12288 are those of hidden 4096"));
+  CHECK(model.title == "Qwen3 8B, changed");
+  CHECK(model_of("{base: qwen3-8b, layers: 4}").questioned.empty());
+  CHECK(model_of("{base: qwen3-8b, hidden: 4096}").questioned.empty());
+  CHECK(model_of("{base: qwen3-8b, hidden: 5120, heads: 40, ffn_hidden: 17408}").questioned == "");
+  CHECK(model_of("qwen3-8b").questioned.empty());
+}
+
 TEST_CASE("An unknown key over Hugging Face's file is refused where it stands") {
   const program::Scratch scratch;
   scratch.write("mine.yaml", "base: " + folder + "llama-3-8b.json\nlayers: 3\nlayerz: 3\n");

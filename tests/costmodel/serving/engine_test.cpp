@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 #include "costmodel/config/yaml.hpp"
+#include "tests/costmodel/serving/support/served.hpp"
 
 using namespace costmodel;
 
@@ -42,6 +43,15 @@ TEST_CASE("Models with latent attention may have limits of their own") {
   CHECK_FALSE(engine_of("{engine: vllm}").latent_limits);
   CHECK_THROWS_WITH_AS(engine_of("{latent_attention_limits: {chunks: 3}}"),
                        doctest::Contains("chunks"), ConfigError);
+}
+
+TEST_CASE("vLLM's limits are lower on devices that are not large") {
+  const auto seqs = [](const char* cluster) {
+    return served::on("stack: vllm-0.11", cluster).serving.limits.max_num_seqs;
+  };
+  CHECK(seqs("dgx-h100") == 1024);
+  CHECK(seqs("pcie-8x-rtx-4090") == 256);
+  CHECK(seqs("mosaic-a100-sxm4-80gb") == 256);
 }
 
 TEST_CASE("A fit is written and read back, and its factors multiply the priors that they name") {

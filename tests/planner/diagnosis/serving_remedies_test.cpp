@@ -43,6 +43,20 @@ TEST_CASE("Nothing fits: what the weights take") {
   CHECK(says(all, "--set cluster.devices=N"));
 }
 
+TEST_CASE("A request of the greatest length that does not fit: the length that does") {
+  costmodel::ServingMemory memory;
+  memory.cache = memory.token = costmodel::Bytes(1 << 20);
+  memory.cache = memory.cache * 4096;
+  memory.tokens = 4096;
+  CHECK(length_remedy(memory).empty());
+  memory.longest = 8192;
+  CHECK(length_remedy(memory) ==
+        "The engine does not start: a request of max_model_len 8,192 needs 8 GiB of keys and "
+        "values, and 4 GiB are left: --set serving.max_model_len=4096, or less.");
+  memory.tokens = 0;
+  CHECK(length_remedy(memory).empty());
+}
+
 TEST_CASE("A price out of reach: the cheapest there is, which is then kept") {
   auto s = served::scenario("input_tokens: 512, output_tokens: 128, concurrency: 64", "llama-2-7b",
                             "dgx-h100", 4, "{}");

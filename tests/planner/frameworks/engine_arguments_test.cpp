@@ -48,6 +48,23 @@ TEST_CASE("DeepSeek-R1 is served as DeepSeek-V3, its distilled models are not") 
   CHECK(holds(of("deepseek-ai/DeepSeek-R1-Distill-Qwen-7B"), "model: REPLACE"));
 }
 
+TEST_CASE("Lengths, graphs and checkpoints of a model's shape are read") {
+  const auto of = [](const std::string& words) {
+    return text_of(import_engine("vllm serve " + words, "x.sh", "vllm",
+                                 {"llama-3.1-70b", "qwen2-7b", "gpt-oss-120b"}, engines));
+  };
+  const std::string llama =
+      of("meta-llama/Llama-3.3-70B-Instruct -tp 4 --max-model-len 32K --enforce-eager");
+  for (const char* part : {"model: llama-3.1-70b", "max_model_len: 32768", "cuda_graphs: false"})
+    CHECK_MESSAGE(holds(llama, part), part);
+  CHECK_FALSE(holds(llama, "Left out"));
+  CHECK(holds(of("Qwen/Qwen2.5-7B-Instruct --max-model-len 25.6k"), "max_model_len: 25600"));
+  CHECK(holds(of("openai/gpt-oss-120b --max-model-len auto"), "max_model_len: auto"));
+  CHECK(holds(of("openai/gpt-oss-120b -tp 2"), "model: gpt-oss-120b"));
+  CHECK_THROWS_WITH_AS(of("openai/gpt-oss-120b --max-model-len long"), Contains("number from 1 on"),
+                       costmodel::ConfigError);
+}
+
 TEST_CASE("What is no engine argument is refused") {
   CHECK_THROWS_WITH_AS(import_engine("echo --hello", "x.sh", "vllm", models, engines),
                        Contains("no engine argument"), costmodel::ConfigError);
@@ -107,16 +124,17 @@ TEST_CASE("a command of SGLang, whose sizes count all replicas of data-parallel 
       "x.sh", "sglang", models, engines);
   const std::string text = text_of(job);
   for (const char* part : {"tp: 4", "dp: 4", "ep: 16", "gpu_memory_utilization: 0.85",
-                           "max_num_seqs: 64", "devices: 16", "weights: fp8"})
+                           "max_num_seqs: 64", "devices: 16"})
     CHECK_MESSAGE(holds(text, part), part);
   CHECK_THROWS_WITH_AS(import_engine("echo --hello", "x.sh", "sglang", models, engines),
                        Contains("holds no engine argument of SGLang"), costmodel::ConfigError);
 }
 
-TEST_CASE("DeepSeek's own checkpoints are in fp8, which the engine reads from them") {
-  CHECK(holds(text_of(import_engine("vllm serve deepseek-ai/DeepSeek-V3 -tp 8", "x.sh", "vllm",
-                                    models, engines)),
-              "weights: fp8"));
+TEST_CASE("DeepSeek's own checkpoints are in fp8, as its model's file has it") {
+  const auto text = text_of(
+      import_engine("vllm serve deepseek-ai/DeepSeek-V3 -tp 8", "x.sh", "vllm", models, engines));
+  CHECK(holds(text, "model: deepseek-v3"));
+  CHECK_FALSE(holds(text, "weights"));
 }
 
 TEST_CASE("ranks of experts, switches that are off, and sizes that do not divide") {

@@ -121,6 +121,13 @@ TEST_CASE("vLLM starts: the longest request, a step that holds it, no more seque
   CHECK_FALSE(holds(text_of(latent, "vllm"), "--block-size"));
 }
 
+TEST_CASE("A length that is written is launched, and graphs are left off") {
+  const auto long_one = small("vllm-0.11", ", max_model_len: 8k, cuda_graphs: false");
+  CHECK(holds(text_of(long_one, "vllm"), "--max-model-len 8192 "));
+  CHECK(holds(text_of(long_one, "vllm"), "--enforce-eager"));
+  CHECK(holds(text_of(long_one, "sglang"), "--disable-cuda-graph"));
+}
+
 TEST_CASE("SGLang's words for host memory, pipelines, experts and blocks") {
   const auto host = small("sglang-0.5", ", cpu_offload_bytes: 8 GiB", "{tp: 1, dp: 1}");
   CHECK(holds(text_of(host, "sglang"), "--cpu-offload-gb 8"));

@@ -24,4 +24,13 @@ inline costmodel::ServingScenario usual(const std::string& plan = "{tp: 1, dp: 1
                   "dgx-h100", 8, plan);
 }
 
+// One request of Llama 2 7B on one device of a cluster.
+inline costmodel::ServingScenario on(const std::string& serving, const std::string& cluster) {
+  const std::string text = "workload: inference\nmodel: llama-2-7b\ncluster: {base: " + cluster +
+                           ", devices: 1}\nserving: {" + serving +
+                           ", input_tokens: 8, output_tokens: 8, requests: 1}\nplan: {tp: 1}\n";
+  return read_serving(costmodel::parse_yaml(text, "served.yaml"), "served",
+                      costmodel::config_path({}));
+}
+
 }  // namespace served
