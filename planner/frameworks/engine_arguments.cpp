@@ -242,7 +242,7 @@ std::string usual_engine(std::string_view family) {
   return family == "vllm" ? "vllm-0.9" : "sglang-0.5";
 }
 
-// The format of a checkpoint that has it in its name. Empty: as the model's file has it.
+// The format of a checkpoint that has it in its name; empty: the published one of the model.
 std::string published_format(std::string name) {
   std::transform(name.begin(), name.end(), name.begin(),
                  [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
@@ -250,7 +250,7 @@ std::string published_format(std::string name) {
   if (holds("awq") || holds("gptq") || holds("int4")) return "int4";
   if (holds("fp4")) return "nvfp4";
   if (holds("fp8")) return "fp8";
-  return "";
+  return holds("bf16") ? "bf16" : "";
 }
 
 struct SaidEngine {

@@ -163,8 +163,8 @@ TEST_CASE("a checkpoint's format by its name") {
     return text_of(
         import_engine("vllm serve " + model + " -tp 8", "x.sh", "vllm", models, engines));
   };
-  CHECK(holds(of("deepseek-ai/DeepSeek-V3"), "weights: fp8"));
-  CHECK_FALSE(holds(of("unsloth/DeepSeek-V3-bf16"), "weights:"));
+  CHECK_FALSE(holds(of("deepseek-ai/DeepSeek-V3"), "weights:"));
+  CHECK(holds(of("unsloth/DeepSeek-V3-bf16"), "weights: bf16"));
   CHECK(holds(of("cognitivecomputations/DeepSeek-R1-AWQ"), "weights: int4"));
   CHECK(holds(of("nvidia/DeepSeek-R1-FP4"), "weights: nvfp4"));
 }

@@ -19,13 +19,17 @@ namespace round_trips {
 using costmodel::ParallelPlan;
 using costmodel::Scenario;
 
-// The model's keys but those that say which layers have experts, for which several pairs may stand.
+// The model's keys but those that say which layers have experts, for which several pairs may stand,
+// and those of serving, which no training script has.
 inline std::string sizes(const Scenario& s) {
   costmodel::Value map = to_value(s.model), kept;
   for (const auto& entry : map.entries) {
     const bool layers =
         entry.key == "first_dense_layers" || entry.key == "moe_every" || entry.key == "moe_offset";
-    if (entry.key != "kind" && entry.key != "source" && !layers) kept.set(entry.key, entry.value);
+    const bool served = entry.key == "context_length" || entry.key == "checkpoint" ||
+                        entry.key.starts_with("unquantized_");
+    const bool other = entry.key == "kind" || entry.key == "source" || layers || served;
+    if (!other) kept.set(entry.key, entry.value);
   }
   std::string text = to_yaml(kept);
   for (std::int64_t i = 0; i < s.model.layers; ++i) text += s.model.has_experts(i) ? '1' : '0';
