@@ -4,7 +4,6 @@
 #include <cmath>
 
 #include "costmodel/cost/collective.hpp"
-#include "costmodel/serving/served_load.hpp"
 
 namespace costmodel {
 
@@ -24,24 +23,6 @@ Seconds moving(const ModelSpec& model, const ClusterSpec& cluster, const Serving
   const std::size_t tier = layout_of(static_cast<int>(cluster.devices), 1, cluster).outermost();
   const std::int64_t senders = std::min(sizes.replica(), cluster.devices_per_node);
   return transfer_time(held_by_device(model, serving, sizes), tier, senders, cluster);
-}
-
-// Requests in flight in one of so many instances.
-double in_flight_in(const ServingSpec& s, int instances, double most) {
-  const std::int64_t all = s.concurrency > 0 ? s.concurrency : s.arrival_rate > 0 ? 0 : s.requests;
-  if (all <= 0) return most;
-  return std::min(most, mean_share(all, instances).share);
-}
-
-// Of an open load so many decode as keep up with it (Little's law), found by halving.
-template <class State>
-SteadyState state_at(double rate, double most, const State& state) {
-  double low = 1e-3, high = most;
-  for (int i = 0; i < 24; ++i) {
-    const double middle = std::sqrt(low * high);
-    (state(middle).requests_per_s < rate ? low : high) = middle;
-  }
-  return state(high);
 }
 
 }  // namespace
@@ -72,23 +53,30 @@ TokenPool token_pool(const ModelSpec& model, const ClusterSpec& cluster, const S
   pool.receiving = moving(model, cluster, s, sizes);
   ServingSpec alone = s;
   alone.decode_only = true;
-  const double most =
-      std::max(1.0, std::min(static_cast<double>(s.limits.max_num_seqs), pool.held));
-  const auto state = [&](double n) { return steady_state(times, alone, pool.memory, n); };
-  pool.state = state(std::max(1.0, in_flight_in(s, sizes.dp, most)));
+  alone.engine.constants.request = {};
+  const double most = std::max(1.0, std::min(in_flight_of(s, sizes.dp).share, pool.held));
+  pool.state = steady_state(times, alone, pool.memory, most);
   const double own = pool.state.requests_per_s;
   pool.rate = sizes.dp * std::min(own, 1 / std::max(1e-12, pool.receiving.value));
   if (s.arrival_rate > 0 && s.arrival_rate < pool.rate)
-    pool.state = state_at(s.arrival_rate / sizes.dp, most, state);
+    pool.state = state_at(times, alone, pool.memory, s.arrival_rate / sizes.dp);
   return pool;
+}
+
+Seconds transfer_of(const PromptPool& prompts, const TokenPool& tokens) {
+  return max(prompts.sending, tokens.receiving);
+}
+
+WayIn way_in(const PromptPool& prompts, const TokenPool& tokens) {
+  return {prompts.prompt + transfer_of(prompts, tokens),
+          std::min(prompts.rate, tokens.sizes.dp / std::max(1e-12, tokens.receiving.value))};
 }
 
 PooledRates pooled_rates(const ServingSpec& s, const PromptPool& prompts, const TokenPool& tokens) {
   PooledRates r;
-  r.transfer = max(prompts.sending, tokens.receiving);
   r.tpot = tokens.state.tpot;
   const Seconds decoding = r.tpot * std::max(0.0, s.output.mean - 1);
-  const Seconds first = prompts.prompt + r.transfer;
+  const Seconds first = s.engine.constants.request + way_in(prompts, tokens).delay + r.tpot;
   r.capacity = std::min(prompts.rate, tokens.rate);
   r.ttft = first;
   if (s.concurrency > 0) {

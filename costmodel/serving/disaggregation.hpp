@@ -1,9 +1,9 @@
-// Prompts on devices of their own, whose keys and values then travel to those that decode, in
-// closed form (Zhong et al. 2024, DistServe, arXiv:2401.09670; Patel et al. 2024, Splitwise,
-// arXiv:2311.18677). Each pool is a number of instances with sizes of its own; the slower pool
-// bounds the rate.
+// Prompts on devices of their own, whose keys and values then travel to those that decode (Zhong et
+// al. 2024, DistServe, arXiv:2401.09670; Patel et al. 2024, Splitwise, arXiv:2311.18677). Each pool
+// is a number of instances with sizes of its own; the slower pool bounds the rate.
 #pragma once
 
+#include "costmodel/serving/served_load.hpp"
 #include "costmodel/serving/serving_memory.hpp"
 #include "costmodel/serving/serving_spec.hpp"
 #include "costmodel/serving/steady_state.hpp"
@@ -40,13 +40,17 @@ PromptPool prompt_pool(const ModelSpec& model, const ClusterSpec& cluster,
 TokenPool token_pool(const ModelSpec& model, const ClusterSpec& cluster, const ServingSpec& serving,
                      const ServingSizes& sizes, const StepTimes& times);
 
-// What the two pools do together.
+// How prompts come to those that decode: their keys and values in the slower of sending and
+// receiving.
+Seconds transfer_of(const PromptPool& prompts, const TokenPool& tokens);
+WayIn way_in(const PromptPool& prompts, const TokenPool& tokens);
+
+// What the two pools do together, in closed form.
 struct PooledRates {
   double capacity = 0;  // requests a second at most
   double rate = 0;      // of the load; of an open one that exceeds the capacity, the capacity
   bool saturated = false;
-  Seconds transfer;  // the slower of sending and receiving
-  Seconds wait;      // of a prompt for those before it
+  Seconds wait;  // of a prompt for those before it
   Seconds ttft, tpot, e2e;
 };
 

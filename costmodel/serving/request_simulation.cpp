@@ -4,6 +4,7 @@
 #include <cmath>
 #include <deque>
 #include <limits>
+#include <utility>
 
 #include "costmodel/base/error.hpp"
 
@@ -32,12 +33,15 @@ class Replica {
         made_(requests.size(), 0) {}
 
   ServedRun run() {
+    const auto clients = static_cast<std::size_t>(limits_.concurrency);
+    while (next_ < requests_.size() && (clients == 0 || next_ < clients))
+      ask(clients > 0 ? 0 : requests_[next_].arrival);
     while (done_ < requests_.size()) {
       arrive();
       admit();
       if (running_.empty()) {
-        SHARDPLAN_CHECK(next_ < requests_.size());
-        now_ = std::max(now_, requests_[next_].arrival);
+        SHARDPLAN_CHECK(!coming_.empty());
+        now_ = coming_.front().second;
         continue;
       }
       step();
@@ -50,14 +54,17 @@ class Replica {
     return std::ceil(tokens / static_cast<double>(limits_.serving.block_size));
   }
 
+  // The next request starts; those before it come before it.
+  void ask(double time) {
+    const double turn = coming_at_ + limits_.turn;
+    start_[next_] = time;
+    coming_at_ = next_ == 0 ? time + limits_.delay : std::max(time + limits_.delay, turn);
+    coming_.emplace_back(next_++, coming_at_);
+  }
+
   void arrive() {
-    const auto most = static_cast<std::size_t>(limits_.concurrency);
-    while (next_ < requests_.size()) {
-      const bool closed = limits_.concurrency > 0;
-      if (closed ? next_ - done_ >= most : requests_[next_].arrival > now_) return;
-      start_[next_] = closed ? now_ : requests_[next_].arrival;
-      waiting_.push_back(next_++);
-    }
+    for (; !coming_.empty() && coming_.front().second <= now_; coming_.pop_front())
+      waiting_.push_back(coming_.front().first);
   }
 
   // What a request takes of the cache when it is admitted.
@@ -141,6 +148,7 @@ class Replica {
       pass_time(soonest->ready - now_);
       return;
     }
+    most_ = std::max(most_, running_.size());
     const StepParts parts = clock_(load);
     parts_.add(parts, 1);
     ++steps_;
@@ -177,6 +185,7 @@ class Replica {
       if (r.made >= requests_[r.request].output) {
         end_[r.request] = token;
         ++done_;
+        if (limits_.concurrency > 0 && next_ < requests_.size()) ask(token);
       } else {
         running_[kept++] = r;
       }
@@ -190,10 +199,11 @@ class Replica {
   const ReplicaLimits& limits_;
   const StepClock& clock_;
   std::vector<double> first_, end_, start_, made_;
+  std::deque<std::pair<std::size_t, double>> coming_;  // and when each is in the queue
   std::deque<std::size_t> waiting_;
   std::vector<Running> running_;
-  std::size_t next_ = 0, done_ = 0;
-  double now_ = 0, occupied_ = 0, context_ = 0, decoded_ = 0;
+  std::size_t next_ = 0, done_ = 0, most_ = 1;  // that ran at once
+  double now_ = 0, coming_at_ = 0, occupied_ = 0, context_ = 0, decoded_ = 0;
   std::int64_t steps_ = 0, preempted_ = 0;
   StepParts parts_;
 };
@@ -229,9 +239,12 @@ ServedRun Replica::measured() const {
   run.e2e = latency_of(e2e);
   // In flight over the time of a request, by Little's law: of requests that end in waves a window
   // would cut the waves.
-  run.requests_per_s = skipped > 0 && most > 0 && !e2e.empty()
-                           ? static_cast<double>(most) / run.e2e.mean
-                           : counted / run.seconds;
+  run.requests_per_s = !limits_.whole_run && most > 0 ? static_cast<double>(most) / run.e2e.mean
+                                                      : counted / run.seconds;
+  // Over full waves, of which a window of any other length would cut one.
+  const std::size_t half = std::min(count - 1, std::max(most_, count / 2 / most_ * most_));
+  const double took = ends[(count + half) / 2] - ends[(count + half) / 2 - half];
+  run.pace = static_cast<double>(half) / std::max(1e-12, took);
   run.output_per_s = run.requests_per_s * outputs / counted;
   run.total_per_s = run.requests_per_s * (outputs + inputs) / counted;
   run.times = {std::move(ttft), std::move(tpot), std::move(e2e)};

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <vector>
 
 #include "costmodel/serving/serving_spec.hpp"
@@ -13,7 +14,7 @@
 namespace costmodel {
 
 struct ServedRequest {
-  double arrival = 0;  // seconds; of a closed load, those after the first ones wait for an end
+  double arrival = 0;  // seconds; of a closed load a request comes when an earlier one has ended
   double input = 0, output = 1;
 };
 
@@ -25,6 +26,8 @@ std::vector<ServedRequest> drawn_requests(const LengthSpec& input, const LengthS
 struct Latency {
   double mean = 0, p95 = 0;  // seconds
 };
+// Of more requests than are answered: each waits longer than the one before it.
+inline constexpr double without_end = std::numeric_limits<double>::infinity();
 Latency latency_of(std::vector<double> values);
 
 struct ReplicaLimits {
@@ -35,6 +38,9 @@ struct ReplicaLimits {
   std::int64_t concurrency = 0;  // of a closed load; 0: requests come when they arrive
   bool whole_run = false;  // measure from the first arrival to the last end, as a benchmark of
                            // so many requests does; else without start and end of the run
+  // Seconds from a request's start to the replica's queue, which its latencies have in them, and at
+  // least between two that come to it: prompts prefilled elsewhere.
+  double delay = 0, turn = 0;
 };
 
 struct RequestTimes {
@@ -50,6 +56,7 @@ struct ServedRun {
   double mean_context = 0;  // cached tokens of one
   std::int64_t steps = 0, preempted = 0;
   StepParts parts;  // over all steps
+  double pace = 0;  // requests a second between the quartiles of their ends
   RequestTimes times;
 };
 

@@ -4,6 +4,8 @@
 #include <cmath>
 #include <utility>
 
+#include "costmodel/serving/steady_state.hpp"
+
 namespace costmodel {
 
 namespace {
@@ -20,9 +22,8 @@ constexpr double settled = 8;
 // Simulated steps cost microseconds; beyond this many tokens of a run a part stands for the whole.
 constexpr double most_output = 4e6;
 
-// Of a closed load so many times what may run at once are simulated: those beyond wait in line,
-// each for all before it.
-constexpr std::int64_t most_lines = 4;
+// So many times what may run at once, of a closed load at most: those beyond wait in line.
+constexpr std::int64_t most_lines = 4, least_lines = 2;
 
 // A run and the replicas that all do the same.
 struct KindRun {
@@ -30,13 +31,36 @@ struct KindRun {
   double replicas = 1;
 };
 
+// By so much later for a client.
+void delay(double seconds, ServedRun& run) {
+  for (Latency* latency : {&run.ttft, &run.e2e})
+    *latency = {latency->mean + seconds, latency->p95 + seconds};
+  for (auto* times_of : {&run.times.ttft, &run.times.e2e})
+    for (double& time : *times_of) time += seconds;
+}
+
+void set_rate(double requests_per_s, ServedRun& run) {
+  const double factor = requests_per_s / run.requests_per_s;
+  for (double* rate : {&run.requests_per_s, &run.output_per_s, &run.total_per_s}) *rate *= factor;
+}
+
 struct Simulation {
   const ServingSpec& s;
   const ServingMemory& memory;
   const StepTimes& times;
+  const WayIn& way;
+
+  double outside() const { return s.engine.constants.request.value; }
+
+  // What a replica runs at the same time, where requests wait.
+  std::int64_t running() const {
+    const double held = std::ceil(memory.tokens / s.input.mean);
+    return std::min(s.limits.max_num_seqs, static_cast<std::int64_t>(std::min(held, 1e9)));
+  }
 
   std::int64_t most() const {
-    return std::max<std::int64_t>(1, static_cast<std::int64_t>(most_output / s.output.mean));
+    return std::max(least_lines * running(),
+                    static_cast<std::int64_t>(most_output / s.output.mean));
   }
 
   std::int64_t least() const {
@@ -44,29 +68,34 @@ struct Simulation {
     return drawn(s.input) || drawn(s.output) ? fewest_drawn : fewest;
   }
 
-  // `clients` 0: requests come when they arrive.
-  ServedRun run(std::int64_t requests, std::int64_t clients, double rate, bool whole) const {
-    const ReplicaLimits limits{
-        s.limits, memory.blocks, s.decode_only ? 1 : s.prefix_hit_share, s.engine.reserves_output,
-        clients,  whole};
+  // `clients` 0: requests come when they arrive. `part`: of all requests, in this replica.
+  ServedRun run(std::int64_t requests, std::int64_t clients, double rate, bool full,
+                double part) const {
+    const ReplicaLimits limits{.serving = s.limits,
+                               .blocks = memory.blocks,
+                               .prefix_hit_share = s.decode_only ? 1 : s.prefix_hit_share,
+                               .reserves_output = s.engine.reserves_output,
+                               .concurrency = clients,
+                               .whole_run = full,
+                               .delay = way.delay.value,
+                               .turn = way.most_per_s > 0 ? 1 / (way.most_per_s * part) : 0};
     return serve(drawn_requests(s.input, s.output, rate, requests), limits,
                  [&](const StepLoad& step) { return times.of(step); });
   }
 
   // As many clients as keep some waiting.
-  double most_answered() const {
-    const double held = memory.tokens / s.input.mean;
-    const auto running = static_cast<std::int64_t>(
-        std::min(static_cast<double>(s.limits.max_num_seqs), std::ceil(held)));
-    const std::int64_t clients = running + 1;
+  ServedRun most_answered() const {
+    const std::int64_t clients = running() + 1;
     const std::int64_t requests = std::max(least(), clients * waves);
-    return run(std::max(std::min(requests, most()), clients), clients, 0, false).requests_per_s;
+    const Simulation at_once{s, memory, times, {}};
+    return at_once.run(std::max(std::min(requests, most()), clients), clients, 0, false, 1);
   }
 
-  ServedRun settled_run(double rate) const {
+  ServedRun settled_run(double rate, double part) const {
     std::int64_t requests = std::min(open_requests, most());
     for (;;) {
-      ServedRun open = run(requests, 0, rate, false);
+      ServedRun open = run(requests, 0, rate, false, part);
+      delay(outside(), open);
       const double enough = settled * rate * open.e2e.mean;
       if (static_cast<double>(requests) >= enough || requests == most()) return open;
       requests = std::min(
@@ -74,36 +103,81 @@ struct Simulation {
     }
   }
 
-  // `clients` keep as many requests in flight in one replica.
-  ServedRun closed_run(std::int64_t clients) const {
+  // `clients` keep as many requests in flight in one replica, of which some are outside the steps.
+  // These are taken off on average: a time of one length would bring groups of requests together.
+  ServedRun closed_run(std::int64_t clients, double part) const {
+    const auto run_of = [&](std::int64_t n) {
+      return run(std::max(std::min(std::max(least(), n * waves), most()), n), n, 0, false, part);
+    };
     const std::int64_t simulated = std::min(clients, most_lines * s.limits.max_num_seqs);
-    const std::int64_t requests = std::max(least(), simulated * waves);
-    ServedRun closed = run(std::max(std::min(requests, most()), simulated), simulated, 0, false);
-    const double beyond = static_cast<double>(clients - simulated) / closed.requests_per_s;
-    for (Latency* latency : {&closed.ttft, &closed.e2e}) {
-      latency->mean += beyond;
-      latency->p95 += beyond;
-    }
-    for (auto* times_of : {&closed.times.ttft, &closed.times.e2e})
-      for (double& time : *times_of) time += beyond;
+    const auto all = static_cast<double>(simulated);
+    ServedRun closed = run_of(simulated);
+    const double share = closed.e2e.mean / (closed.e2e.mean + outside());
+    const auto inside = std::max<std::int64_t>(1, std::llround(all * share));
+    if (inside < simulated) closed = run_of(inside);
+    delay(outside(), closed);
+    set_rate(all / closed.e2e.mean, closed);
+    delay(static_cast<double>(clients - simulated) / closed.requests_per_s, closed);
     return closed;
   }
+
+  // All of so many requests in a replica, from the first to the last.
+  ServedRun full_run(double all, std::int64_t clients, double rate, double part) const;
 };
+
+// `more` like those of the middle half. Where all start at once they come in its middle and those
+// after them are later by `wait`.
+Latency prolonged(std::vector<double> times, double more, double wait) {
+  if (times.empty()) return {};
+  if (wait > 0) std::sort(times.begin(), times.end());
+  const auto quarter = static_cast<std::ptrdiff_t>(times.size() / 4);
+  const double middle = latency_of({times.begin() + quarter, times.end() - quarter}).mean;
+  const auto some = static_cast<double>(times.size());
+  Latency latency = latency_of(times);
+  latency.mean = (some * latency.mean + more * middle) / (some + more) + wait / 2;
+  if (wait <= 0) return latency;
+  const double beyond = 0.95 * (some + more) - some / 2;  // the first half
+  const auto after = static_cast<std::size_t>(std::max(0.0, some / 2 + beyond - more));
+  latency.p95 = beyond < more ? times[times.size() / 2] + wait * beyond / more
+                              : times[std::min(after, times.size() - 1)] + wait;
+  return latency;
+}
+
+ServedRun Simulation::full_run(double all, std::int64_t clients, double rate, double part) const {
+  const auto some = std::clamp<std::int64_t>(std::llround(all), 1, most());
+  ServedRun run = this->run(some, clients, rate, true, part);
+  const auto shown = static_cast<double>(some);
+  const double rounds = clients > 0 ? std::max(1.0, shown / static_cast<double>(clients)) : 1;
+  delay(outside(), run);
+  run.seconds += outside() * rounds;
+  set_rate(shown / run.seconds, run);
+  const double more = all - shown, longer = more / run.pace;
+  if (more < 1) return run;
+  const bool at_once = clients == 0 && rate <= 0;
+  run.ttft = prolonged(run.times.ttft, more, at_once ? longer : 0);
+  run.e2e = prolonged(run.times.e2e, more, at_once ? longer : 0);
+  run.tpot = prolonged(run.times.tpot, more, 0);
+  run.seconds += longer;
+  set_rate(all / run.seconds, run);
+  return run;
+}
 
 struct WeighedTime {
   double time = 0, weight = 0;
 };
 
+// Each run's weight is its requests a second, so that Little's law holds of all.
 Latency latency_over(const std::vector<KindRun>& kinds, bool whole,
                      std::vector<double> RequestTimes::*times) {
   std::vector<WeighedTime> all;
   double sum = 0, weights = 0;
-  for (const KindRun& kind : kinds) {
-    const double weight = kind.replicas / (whole ? 1 : kind.run.seconds);
-    for (const double time : kind.run.times.*times) {
-      all.push_back({time, weight});
-      sum += weight * time;
-      weights += weight;
+  for (const auto& [run, replicas] : kinds) {
+    const std::vector<double>& own = run.times.*times;
+    const double weight = replicas * run.requests_per_s * (whole ? run.seconds : 1);
+    for (const double time : own) {
+      all.push_back({time, weight / static_cast<double>(own.size())});
+      sum += all.back().weight * time;
+      weights += all.back().weight;
     }
   }
   if (all.empty()) return {};
@@ -151,22 +225,29 @@ ServedLoad put_together(const std::vector<KindRun>& kinds, bool whole) {
 ServedLoad whole_load(const Simulation& simulation, int dp) {
   const ServingSpec& s = simulation.s;
   const std::int64_t clients = std::min(s.concurrency, s.requests);
+  const auto all = static_cast<double>(s.requests);
+  if (clients == 0 && all / dp > static_cast<double>(simulation.most())) {  // one more is no matter
+    return put_together(
+        {{simulation.full_run(all / dp, 0, s.arrival_rate / dp, 1.0 / dp), 1.0 * dp}}, true);
+  }
   std::vector<KindRun> kinds;
   for (const auto& [replicas, share] : spread(clients > 0 ? clients : s.requests, dp)) {
-    const double part = clients > 0 ? static_cast<double>(share) / static_cast<double>(clients) : 0;
-    const std::int64_t requests =
-        clients > 0 ? std::llround(static_cast<double>(s.requests) * part) : share;
-    kinds.push_back({simulation.run(std::clamp<std::int64_t>(requests, 1, simulation.most()),
-                                    clients > 0 ? share : 0, s.arrival_rate / dp, true),
-                     static_cast<double>(replicas)});
+    const double part =
+        static_cast<double>(share) / static_cast<double>(clients > 0 ? clients : s.requests);
+    kinds.push_back(
+        {simulation.full_run(all * part, clients > 0 ? share : 0, s.arrival_rate * part, part),
+         static_cast<double>(replicas)});
   }
   return put_together(kinds, true);
 }
 
 ServedLoad closed_load(const Simulation& simulation, int dp) {
+  const auto all = static_cast<double>(simulation.s.concurrency);
   std::vector<KindRun> kinds;
-  for (const auto& [replicas, share] : spread(simulation.s.concurrency, dp))
-    kinds.push_back({simulation.closed_run(share), static_cast<double>(replicas)});
+  for (const auto& [replicas, share] : spread(simulation.s.concurrency, dp)) {
+    kinds.push_back({simulation.closed_run(share, static_cast<double>(share) / all),
+                     static_cast<double>(replicas)});
+  }
   return put_together(kinds, false);
 }
 
@@ -179,21 +260,28 @@ void limit_rate(const ServingSpec& s, double requests_per_s, ServedLoad& load) {
 
 ServedLoad open_load(const Simulation& simulation, int dp) {
   const ServingSpec& s = simulation.s;
-  const double rate = s.arrival_rate / dp, capacity = simulation.most_answered();
-  const bool whole = s.requests > 0, saturated = rate > capacity;
+  const auto replicas = static_cast<double>(dp);
+  const ServedRun full = simulation.most_answered();
+  const double decoded = full.requests_per_s * replicas, prompts = simulation.way.most_per_s;
+  const double capacity = prompts > 0 ? std::min(prompts, decoded) : decoded;
+  const double rate = std::min(s.arrival_rate, capacity);
+  const auto settled_load = [&] {
+    return put_together({{simulation.settled_run(rate / dp, 1 / replicas), replicas}}, false);
+  };
   ServedLoad load;
-  if (whole) {
-    load = whole_load(simulation, dp);
-    if (load.requests_per_s > s.arrival_rate) limit_rate(s, s.arrival_rate, load);
+  if (s.arrival_rate > capacity) {
+    load = capacity < decoded ? settled_load() : put_together({{full, replicas}}, false);
+    load.saturated = true;
+    if (s.requests > 0) {
+      const ServedLoad own = whole_load(simulation, dp);
+      load.run = {own.output_per_s, own.ttft, own.tpot, own.e2e};
+    }
+    load.ttft = load.e2e = {without_end, without_end};
   } else {
-    const ServedRun run =
-        saturated ? simulation.run(std::min(open_requests, simulation.most()), 0, rate, true)
-                  : simulation.settled_run(rate);
-    load = put_together({{run, static_cast<double>(dp)}}, saturated);
-    limit_rate(s, std::min(rate, capacity) * dp, load);
+    load = s.requests > 0 ? whole_load(simulation, dp) : settled_load();
   }
-  load.capacity = capacity * dp;
-  load.saturated = saturated;
+  if (load.saturated || s.requests == 0 || load.requests_per_s > rate) limit_rate(s, rate, load);
+  load.capacity = capacity;
   return load;
 }
 
@@ -213,12 +301,22 @@ MeanShare mean_share(std::int64_t all, int replicas) {
   return {std::max(1.0, some / n), std::min(some, n)};
 }
 
+MeanShare in_flight_of(const ServingSpec& s, int dp) {
+  const auto most = static_cast<double>(s.limits.max_num_seqs);
+  if (s.concurrency > 0) return mean_share(s.concurrency, dp);
+  if (s.arrival_rate > 0) return {most, static_cast<double>(dp)};
+  const MeanShare share = mean_share(s.requests, dp);
+  return {std::min(most, share.share), share.busy};
+}
+
 ServedLoad served_load(const ServingSpec& s, const ServingMemory& memory, int dp,
-                       const StepTimes& times) {
-  const Simulation simulation{s, memory, times};
+                       const StepTimes& times, const WayIn& way) {
+  const Simulation simulation{s, memory, times, way};
   if (s.arrival_rate > 0) return open_load(simulation, dp);
-  if (s.requests > 0) return whole_load(simulation, dp);
-  return closed_load(simulation, dp);
+  ServedLoad load = s.requests > 0 ? whole_load(simulation, dp) : closed_load(simulation, dp);
+  load.capacity = overloaded_rate(times, s, memory) * dp;
+  if (way.most_per_s > 0) load.capacity = std::min(load.capacity, way.most_per_s);
+  return load;
 }
 
 }  // namespace costmodel

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "costmodel/serving/request_simulation.hpp"
@@ -25,21 +26,40 @@ struct MeanShare {
 };
 MeanShare mean_share(std::int64_t all, int replicas);
 
+// Of the load those in flight, of requests at once and of arrivals at most as many as run.
+MeanShare in_flight_of(const ServingSpec& serving, int dp);
+
+// Of a run of so many requests from its first arrival to its last end.
+struct RunFigures {
+  double output_per_s = 0;
+  Latency ttft, tpot, e2e;
+};
+
+// Rates are of all replicas, latencies from a client's side.
 struct ServedLoad {
-  double requests_per_s = 0, output_per_s = 0, total_per_s = 0;  // tokens, of all replicas
+  double requests_per_s = 0, output_per_s = 0, total_per_s = 0;  // tokens
   Latency ttft, tpot, e2e;
   double running = 0, context = 0;  // of a busy replica: requests, and cached tokens of one
   double busy = 0;                  // replicas that have requests
-  double capacity = 0;              // requests a second at most, of an open load; 0: a closed one
-  bool saturated = false;           // more arrive
-  std::int64_t simulated = 0;       // requests of a replica
+  double capacity = 0;              // requests a second at most
+  // More arrive: rates and tpot are those of the capacity, and ttft and e2e are without_end.
+  bool saturated = false;
+  std::optional<RunFigures> run;  // ... of as many as the scenario has, whose batches never fill
+  std::int64_t simulated = 0;     // requests of a replica; 0: closed form
   std::int64_t preempted = 0;
 };
 
-// Of an open load without end: what arrives is answered, up to the capacity, which is what a
-// replica answers while more requests wait than run. Above it the latencies are of the first
-// requests alone, for they grow with every further one.
+// How requests come to the replicas where prompts have devices of their own: so much later, and no
+// faster than those take them; 0: as they start.
+struct WayIn {
+  Seconds delay;
+  double most_per_s = 0;  // of all replicas
+};
+
+// Of an open load what arrives is answered, up to the capacity: what replicas answer while more
+// requests wait than run. A run of more requests than are simulated goes on at the pace of its
+// middle.
 ServedLoad served_load(const ServingSpec& serving, const ServingMemory& memory, int dp,
-                       const StepTimes& times);
+                       const StepTimes& times, const WayIn& way);
 
 }  // namespace costmodel

@@ -169,10 +169,6 @@ Cycle whole_prompts_cycle(const CycleOf& c) {
   return cycle;
 }
 
-}  // namespace
-
-namespace {
-
 double running_at_most(const ServingSpec& s, const ServingMemory& memory, double in_flight) {
   const double whole =
       s.input.mean + (s.engine.reserves_output ? s.output.mean : s.output.mean / 2);
@@ -191,19 +187,32 @@ double decodes_of(const ServingSpec& s) { return std::max(1.0, s.output.mean - 1
 SteadyState steady_state(const StepTimes& times, const ServingSpec& s, const ServingMemory& memory,
                          double in_flight) {
   SteadyState state;
-  state.running = running_at_most(s, memory, in_flight);
+  const double most = running_at_most(s, memory, in_flight);
   const double steps = decodes_of(s);
   const bool arriving = s.arrival_rate > 0;
   state.prompt = prompt_time(times, s);
-  const Cycle cycle = cycle_of({times, s, state.running, steps, prefilled(s), arriving});
+  const Cycle cycle = cycle_of({times, s, most, steps, prefilled(s), arriving});
   state.step = cycle.step;
   state.tpot = cycle.next;
-  state.requests_per_s = state.running / cycle.whole.value;
+  const Seconds inside = cycle.whole, outside = s.engine.constants.request;
+  state.requests_per_s = std::min(most / inside.value, in_flight / (inside + outside).value);
+  state.running = state.requests_per_s * inside.value;
   state.output_per_s = state.requests_per_s * s.output.mean;
   const Seconds wait = arriving ? cycle.wait : Seconds(0);
   state.e2e = Seconds(in_flight / state.requests_per_s) + wait;
-  state.ttft = max(cycle.first + wait, state.e2e - steps * state.tpot);
+  state.ttft = max(cycle.first + wait + outside, state.e2e - steps * state.tpot);
   return state;
+}
+
+SteadyState state_at(const StepTimes& times, const ServingSpec& s, const ServingMemory& memory,
+                     double rate) {
+  double low = 1e-3, high = static_cast<double>(s.limits.max_num_seqs) +
+                            rate * s.engine.constants.request.value;
+  for (int i = 0; i < 40; ++i) {
+    const double middle = std::sqrt(low * high);
+    (steady_state(times, s, memory, middle).requests_per_s < rate ? low : high) = middle;
+  }
+  return steady_state(times, s, memory, high);
 }
 
 double overloaded_rate(const StepTimes& times, const ServingSpec& s, const ServingMemory& memory) {

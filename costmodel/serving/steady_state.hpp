@@ -9,7 +9,7 @@ namespace costmodel {
 
 struct SteadyState {
   double running = 0;  // requests that run at the same time
-  Seconds ttft;        // from its arrival: what of e2e is not decoding
+  Seconds ttft;        // from a client's side: what of e2e is not decoding
   Seconds tpot;
   Seconds e2e;                                  // by Little's law: in flight / requests a second
   double requests_per_s = 0, output_per_s = 0;  // of a replica
@@ -21,9 +21,14 @@ struct SteadyState {
 // max_num_seqs nor the cache has room for wait. Chunked: a prompt takes the room that decoding
 // leaves in its steps, which are longer by it for the others. Else prompts interrupt the decoding
 // of all others. Of an open load a first token also waits for the step that runs and for prompts
-// before it. Throws nothing; the memory must fit one request.
+// before it. Each request is for a while outside the steps too (EngineConstants::request). Throws
+// nothing; the memory must fit one request.
 SteadyState steady_state(const StepTimes& times, const ServingSpec& serving,
                          const ServingMemory& memory, double in_flight);
+
+// Of an open load as many are in flight as keep up with it (Little's law), found by halving.
+SteadyState state_at(const StepTimes& times, const ServingSpec& serving,
+                     const ServingMemory& memory, double rate);
 
 // Requests a second that a replica answers while more wait than run, whatever the scenario's load.
 double overloaded_rate(const StepTimes& times, const ServingSpec& serving,

@@ -338,10 +338,15 @@ StepParts StepTimes::of(const StepLoad& load) const {
   // device, or the device waits for it.
   const bool launched = load.prefill_tokens > 0 || !serving_.cuda_graphs;
   const Seconds launches = launched ? constants().eager_kernel * parts.kernels : Seconds(0);
-  parts.host = engine.host_overlap ? max(Seconds(0), host + launches - device)
-                                   : host + max(Seconds(0), launches - device);
-  if (pp > 1 && load.prefill_tokens > 0)
-    parts.passing = max(Seconds(0), pass_of_prompt(load) - device);
+  const auto waits = [&](Seconds busy) {
+    return engine.host_overlap ? max(Seconds(0), host + launches - busy)
+                               : host + max(Seconds(0), launches - busy);
+  };
+  parts.host = waits(device);
+  if (pp > 1 && load.prefill_tokens > 0) {
+    const Seconds pass = pass_of_prompt(load);
+    parts.passing = max(Seconds(0), pass + waits(pass) - parts.total());
+  }
   return parts;
 }
 

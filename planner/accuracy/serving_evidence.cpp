@@ -71,12 +71,16 @@ ServingRun read_serving_run(const WrittenRun& written, const costmodel::ConfigPa
   return run;
 }
 
+// Of a run of so many requests its own, though more arrive than are answered; without their number
+// latencies are not known then: 0.
 double of(const costmodel::ServingEstimate& e, ServingMetric metric) {
+  const auto run = e.run.value_or(costmodel::RunFigures{e.output_per_s, e.ttft, e.tpot, e.e2e});
+  const auto known = [](double mean) { return mean == costmodel::without_end ? 0 : mean; };
   switch (metric) {
-    case ServingMetric::throughput: return e.output_per_s;
-    case ServingMetric::tpot: return e.tpot.mean;
-    case ServingMetric::ttft: return e.ttft.mean;
-    case ServingMetric::e2e: return e.e2e.mean;
+    case ServingMetric::throughput: return run.output_per_s;
+    case ServingMetric::tpot: return run.tpot.mean;
+    case ServingMetric::ttft: return known(run.ttft.mean);
+    case ServingMetric::e2e: return known(run.e2e.mean);
   }
   return 0;
 }
@@ -129,7 +133,8 @@ void predict(ServingRun& run) {
 
 void predict_in_closed_form(ServingRun& run) {
   predict_by(run, [](const costmodel::ServingScenario& s) {
-    return s.plan.disaggregation ? planned_estimate(s) : quick_estimate(s, sizes_of(s));
+    return s.plan.disaggregation ? disaggregated_estimate(s, false)
+                                 : quick_estimate(s, sizes_of(s));
   });
 }
 

@@ -36,6 +36,11 @@ void take_plan(const Json& report, Json& row) {
   row["plan"] = report.value("plan_text", "");
 }
 
+std::string time_text(const Json& row, const char* key) {
+  const Json& value = row.at(key);
+  return value.is_number() ? format_seconds(costmodel::Seconds(value.get<double>())) : "-";
+}
+
 // Figures of a plan of serving, which has no iteration: its tokens/s are those of answers.
 void take_serving(const Json& report, Json& row) {
   row["fits"] = report.at("fits");
@@ -47,10 +52,10 @@ void take_serving(const Json& report, Json& row) {
     return;
   }
   row["tokens_per_s"] = report.at("output_tokens_per_s");
-  row["message"] =
-      fmt::format("first token {}, next tokens {}",
-                  format_seconds(Seconds(report.at("first_token").at("mean_s").get<double>())),
-                  format_seconds(Seconds(report.at("next_token").at("mean_s").get<double>())));
+  const auto time = [&](const char* name) { return time_text(report.at(name), "mean_s"); };
+  row["message"] = fmt::format("{}first token {}, next tokens {}",
+                               report.value("saturated", false) ? "overloaded; " : "",
+                               time("first_token"), time("next_token"));
 }
 
 // Figures of the fastest point of a sweep that fits.
@@ -81,11 +86,6 @@ std::string told(const Json& row, const char* key, bool for_people, double unit,
   if (!value.is_number()) return for_people ? "-" : "";
   const double number = value.get<double>() / unit;
   return for_people ? fmt::format("{:.{}f}", number, digits) : fmt::format("{:.10g}", number);
-}
-
-std::string time_text(const Json& row, const char* key) {
-  const Json& value = row.at(key);
-  return value.is_number() ? format_seconds(Seconds(value.get<double>())) : "-";
 }
 
 std::string word(const Json& row, const char* key) {

@@ -95,7 +95,7 @@ std::vector<std::string> larger_devices(const ServingScenario& s) {
   return all;
 }
 
-// The shortest `name` of any plan, where it exceeds the bound.
+// The shortest `name` of any plan that keeps up, where it exceeds the bound.
 template <class Latency>
 void add_shortest(const ServingScenario& s, const std::vector<ServingCandidate>& fit,
                   const char* name, const char* key, Seconds bound, Latency latency,
@@ -105,7 +105,7 @@ void add_shortest(const ServingScenario& s, const std::vector<ServingCandidate>&
     return latency(a.estimate) < latency(b.estimate);
   });
   const Seconds shortest(latency(reported(s, *at)));
-  if (shortest <= bound) return;
+  if (shortest <= bound || shortest.value == without_end) return;
   all.push_back(
       fmt::format("The shortest {} of any plan is {}, by {} with batches of {}: allow that (--set "
                   "serving.latency_bound.{}={:.3g}).",
@@ -115,9 +115,10 @@ void add_shortest(const ServingScenario& s, const std::vector<ServingCandidate>&
 
 void add_arrivals(const ServingScenario& s, const std::vector<ServingCandidate>& fit,
                   std::vector<std::string>& all) {
-  const double most = std::max_element(fit.begin(), fit.end(), [](const auto& a, const auto& b) {
-                        return a.estimate.capacity < b.estimate.capacity;
-                      })->estimate.capacity;
+  const auto at = std::max_element(fit.begin(), fit.end(), [](const auto& a, const auto& b) {
+    return a.estimate.capacity < b.estimate.capacity;
+  });
+  const double most = reported(s, *at).capacity;
   if (s.serving.arrival_rate <= most) return;
   const auto devices = static_cast<long long>(
       std::ceil(static_cast<double>(affordable_devices(s)) * s.serving.arrival_rate / most));

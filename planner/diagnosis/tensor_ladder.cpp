@@ -25,7 +25,9 @@ std::vector<TensorRung> tensor_ladder(const ServingScenario& s, int pp, double i
     rung.fits = memory.fits() && memory.tokens >= s.serving.input.mean + s.serving.output.mean;
     if (rung.fits) {
       const StepTimes times(s.model, s.cluster, s.serving, sizes);
-      const auto state = steady_state(times, s.serving, memory, in_flight);
+      ServingSpec inside = s.serving;  // those in flight are in the steps
+      inside.engine.constants.request = {};
+      const auto state = steady_state(times, inside, memory, in_flight);
       const double running = std::max(1.0, state.running);
       const auto step = times.of(decode_load(s.serving, running));
       rung.weights = step.weights;

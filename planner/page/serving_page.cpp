@@ -12,6 +12,7 @@
 #include "planner/report/html_table.hpp"
 #include "planner/report/json_serving.hpp"
 #include "planner/report/serving_interval.hpp"
+#include "planner/report/serving_notes.hpp"
 #include "planner/report/serving_report.hpp"
 #include "planner/search/serving_search.hpp"
 
@@ -34,10 +35,9 @@ std::string sentences(const std::vector<std::string>& lines) {
 
 std::string tiles_of(const ServingScenario& s, const ServingEstimate& e, const ServingFit& fit) {
   const auto time = [](double mean, const std::array<double, 2>& interval, const char* name) {
-    return text_tile(
-        format_seconds(Seconds(mean)),
-        fmt::format("{}, 90 % interval {} to {}", name, format_seconds(Seconds(mean * interval[0])),
-                    format_seconds(Seconds(mean * interval[1]))));
+    return text_tile(latency_text(mean), fmt::format("{}, 90 % interval {} to {}", name,
+                                                     latency_text(mean * interval[0]),
+                                                     latency_text(mean * interval[1])));
   };
   std::string html = "<div class=\"tiles\">\n";
   if (const auto& apart = s.plan.disaggregation) {
@@ -81,7 +81,7 @@ std::string estimate_html(const ServingScenario& s, const ServingEstimate& e,
   }
   std::vector<std::string> assumed{fit.basis};
   if (const auto note = evidence_note(s, fit); !note.empty()) assumed.push_back(note);
-  assumed.insert(assumed.end(), e.notes.begin(), e.notes.end());
+  for (auto& note : serving_notes(s, e)) assumed.push_back(std::move(note));
   return html + section("Assumed", sentences(assumed));
 }
 

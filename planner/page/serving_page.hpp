@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "costmodel/serving/engine.hpp"
+#include "planner/diagnosis/load_curve.hpp"
 #include "planner/search/serving_search.hpp"
 
 namespace planner {
@@ -19,6 +20,6 @@ std::string serving_search_page(const costmodel::ServingScenario& scenario,
                                 const ServingSearch& found, const costmodel::ServingFit& fit);
 
 // Time a token over output tokens/s; "" for fewer than two points.
-std::string load_chart(const std::vector<costmodel::LoadPoint>& curve);
+std::string load_chart(const std::vector<LoadPoint>& curve);
 
 }  // namespace planner

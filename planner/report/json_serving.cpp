@@ -1,11 +1,14 @@
 #include "planner/report/json_serving.hpp"
 
+#include <algorithm>
+#include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "costmodel/base/json_text.hpp"
 #include "planner/diagnosis/serving_remedies.hpp"
 #include "planner/diagnosis/tensor_ladder.hpp"
 #include "planner/report/serving_interval.hpp"
+#include "planner/report/serving_notes.hpp"
 #include "planner/report/serving_report.hpp"
 #include "planner/search/serving_search.hpp"
 
@@ -18,25 +21,28 @@ namespace {
 
 Json positive_or_null(double value) { return value > 0 ? Json(value) : Json(); }
 
+// Null: unknown, or an overloaded plan's, whose latencies have no end.
+Json finite_or_null(double value) { return std::isfinite(value) ? Json(value) : Json(); }
+
 Json latency_json(const Latency& latency, const std::array<double, 2>& interval) {
+  if (!std::isfinite(latency.mean)) {
+    return {{"mean_s", Json()}, {"p95_s", Json()}, {"interval_s", Json()}};
+  }
   return {{"mean_s", latency.mean},
           {"p95_s", latency.p95},
           {"interval_s", {latency.mean * interval[0], latency.mean * interval[1]}}};
 }
 
-Json sizes_json(const ServingSizes& sizes) {
-  return {{"tp", sizes.tp},
-          {"pp", sizes.pp},
-          {"ep", sizes.ep},
-          {"dp", sizes.dp},
-          {"devices", sizes.devices()}};
+Json sizes_json(const ServingSizes& sizes, std::int64_t devices) {
+  return {
+      {"tp", sizes.tp}, {"pp", sizes.pp}, {"ep", sizes.ep}, {"dp", sizes.dp}, {"devices", devices}};
 }
 
 Json memory_of(const ServingEstimate& e) {
   const auto& m = e.memory;
   return {{"device_bytes", m.device.value},   {"usable_bytes", m.usable.value},
           {"weights_bytes", m.weights.value}, {"activations_bytes", m.activations.value},
-          {"engine_bytes", m.context.value},  {"cache_bytes", m.cache.value},
+          {"engine_bytes", m.context.value},  {"cache_bytes", std::max(0.0, m.cache.value)},
           {"token_bytes", m.token.value},     {"cache_tokens", m.tokens},
           {"cache_requests", e.held},         {"longest_tokens", positive_or_null(m.longest)}};
 }
@@ -58,15 +64,15 @@ Json bounds_json(const ServingScenario& s, const ServingEstimate& e) {
   for (const AskedBound& bound : asked_bounds(s, e)) {
     all.push_back({{"key", std::string("serving.") + std::string(bound.key)},
                    {"limit", bound.limit},
-                   {"predicted", bound.reported},
+                   {"predicted", finite_or_null(bound.reported)},
                    {"kept", bound.kept}});
   }
   return all;
 }
 
 Json estimate_of(const ServingScenario& s, const ServingEstimate& e, const ServingFit& fit) {
-  Json json{{"plan", sizes_json(e.sizes)},
-            {"plan_text", to_string(e.sizes)},
+  Json json{{"plan", sizes_json(e.sizes, e.devices)},
+            {"plan_text", plan_text(s, e.sizes)},
             {"weights", to_string(e.weights)},
             {"fits", e.fits},
             {"memory", memory_of(e)}};
@@ -84,6 +90,13 @@ Json estimate_of(const ServingScenario& s, const ServingEstimate& e, const Servi
   json["first_token"] = latency_json(e.ttft, fit.intervals[2]);
   json["next_token"] = latency_json(e.tpot, fit.intervals[1]);
   json["answer"] = latency_json(e.e2e, fit.intervals[3]);
+  json["run"] = nullptr;  // of so many requests, where more arrive than are answered
+  if (e.run) {
+    json["run"] = {{"output_tokens_per_s", e.run->output_per_s},
+                   {"first_token_s", e.run->ttft.mean},
+                   {"next_token_s", e.run->tpot.mean},
+                   {"answer_s", e.run->e2e.mean}};
+  }
   json["running"] = e.running;
   json["token"] = token_json(e);
   json["turning_batch"] = positive_or_null(e.turning);
@@ -92,17 +105,19 @@ Json estimate_of(const ServingScenario& s, const ServingEstimate& e, const Servi
   }
   json["usd_per_hour"] = positive_or_null(e.usd_per_hour);
   json["usd_per_million_output_tokens"] = positive_or_null(e.usd_per_million_output);
-  json["notes"] = e.notes;
+  json["notes"] = serving_notes(s, e);
   return json;
 }
 
 Json pools_json(const std::optional<Disaggregation>& apart) {
   if (!apart) return {};
-  return {{"prefill", sizes_json(apart->prefill)}, {"decode", sizes_json(apart->decode)}};
+  const auto& [prefill, decode] = *apart;
+  return {{"prefill", sizes_json(prefill, prefill.devices())},
+          {"decode", sizes_json(decode, decode.devices())}};
 }
 
 Json candidate_json(const ServingScenario& s, const ServingCandidate& c, const ServingFit& fit) {
-  Json json = estimate_of(s, c.estimate, fit);
+  Json json = estimate_of(with_choice(s, c.choice), c.estimate, fit);
   json["disaggregation"] = pools_json(c.choice.apart);
   json["max_num_seqs"] = c.choice.max_num_seqs;
   json["max_num_batched_tokens"] = c.choice.max_num_batched_tokens;
@@ -142,7 +157,8 @@ std::string serving_search_json(const ServingScenario& s, const ServingSearch& f
   Json split;
   if (found.apart) {
     split = pools_json(found.apart->choice.apart);
-    split["estimate"] = estimate_of(s, found.apart->estimate, fit);
+    split["estimate"] =
+        estimate_of(with_choice(s, found.apart->choice), found.apart->estimate, fit);
   }
   return json_text(Json{{"scenario", s.name},
                         {"workload", "inference"},

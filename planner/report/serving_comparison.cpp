@@ -23,7 +23,9 @@ struct NamedCell {
   bool always = false;  // also where the plan does not fit
 };
 
-std::string plain_number(double value) { return fmt::format("{}", value); }
+std::string plain_number(double value) {
+  return std::isfinite(value) ? fmt::format("{}", value) : "";
+}
 
 std::vector<NamedCell> plain_cells() {
   const auto known = [](double value) { return value > 0 ? plain_number(value) : std::string(); };
@@ -51,9 +53,9 @@ std::vector<NamedCell> people_cells() {
   return {{"output tokens/s", [](const auto& e) { return rate(e.output_per_s); }},
           {"a device", [](const auto& e) { return rate(e.per_device()); }},
           {"requests/s", [](const auto& e) { return rate(e.requests_per_s); }},
-          {"first token", [](const auto& e) { return format_seconds(Seconds(e.ttft.mean)); }},
+          {"first token", [](const auto& e) { return latency_text(e.ttft.mean); }},
           {"next tokens", [](const auto& e) { return format_seconds(Seconds(e.tpot.mean)); }},
-          {"answer", [](const auto& e) { return format_seconds(Seconds(e.e2e.mean)); }},
+          {"answer", [](const auto& e) { return latency_text(e.e2e.mean); }},
           {"requests running", [](const auto& e) { return fmt::format("{:.1f}", e.running); }},
           {"dollars a million",
            [](const auto& e) {

@@ -69,10 +69,8 @@ void token_rows(const ServingScenario& s, const ServingEstimate& e, const PutRow
 
 void request_rows(const ServingScenario& s, const ServingEstimate& e, const PutRow& row) {
   row("tpot", format_seconds(Seconds(e.tpot.mean)),
-      s.plan.disaggregation
-          ? "a step of the decoding pool, in closed form"
-          : "mean of (answer - first token) / (tokens - 1), simulated request by request");
-  row("ttft", format_seconds(Seconds(e.ttft.mean)),
+      "mean of (answer - first token) / (tokens - 1), simulated request by request");
+  row("ttft", latency_text(e.ttft.mean),
       fmt::format("mean from arrival to the first token, {} outside the steps included",
                   format_seconds(s.serving.engine.constants.request)));
   if (s.plan.disaggregation) {
@@ -81,8 +79,7 @@ void request_rows(const ServingScenario& s, const ServingEstimate& e, const PutR
                     format_bytes(e.sent)));
   }
   row("X", fmt::format("{:.4g}", e.output_per_s),
-      s.plan.disaggregation ? "output tokens a second: the slower of both pools, and Little's law"
-                            : "output tokens a second of all replicas, simulated");
+      "output tokens a second of all replicas, simulated");
   row("n*", e.turning > 0 ? format_integer(std::llround(e.turning)) : "none",
       "the batch at which products take longer than reading");
 }

@@ -10,6 +10,7 @@
 #include "planner/diagnosis/serving_remedies.hpp"
 #include "planner/diagnosis/tensor_ladder.hpp"
 #include "planner/report/serving_interval.hpp"
+#include "planner/report/serving_notes.hpp"
 #include "planner/search/serving_search.hpp"
 
 namespace planner {
@@ -39,7 +40,8 @@ std::string load_text(const ServingSpec& s) {
 }
 
 // Of a time: measured / predicted lies between the interval's ends.
-std::string latency_text(const Latency& latency, const std::array<double, 2>& interval) {
+std::string mean_text(const Latency& latency, const std::array<double, 2>& interval) {
+  if (!std::isfinite(latency.mean)) return "grows with every request";
   const auto at = [&](double factor) { return format_seconds(Seconds(latency.mean * factor)); };
   const std::string tail =
       latency.p95 > latency.mean * 1.005
@@ -84,18 +86,20 @@ std::string asked_text(const ServingScenario& s, const ServingEstimate& e) {
 }
 
 std::string overload_text(const ServingScenario& s, const ServingEstimate& e) {
-  const std::string first = fmt::format(
+  std::string text = fmt::format(
       "{} requests a second arrive and at most {} are answered: the queue grows without end, by {} "
-      "a second; ",
+      "a second; throughput and next tokens are those of full batches",
       rate_text(s.serving.arrival_rate), rate_text(e.capacity),
       rate_text(s.serving.arrival_rate - e.capacity));
-  if (s.serving.requests > 0)
-    return first + "this run ends with its " + format_integer(s.serving.requests) + " requests";
-  if (e.simulated == 0) return first + "the latencies above are of prompts at the most it answers";
-  return first + fmt::format(
-                     "the latencies above are of the first {} requests of a replica, and "
-                     "every later one waits longer",
-                     format_integer(e.simulated));
+  if (e.run) {
+    text += fmt::format(
+        "; {} requests alone, which begin and end with emptier ones: {} tokens/s, first token {}, "
+        "next tokens {}, answer {}",
+        format_integer(s.serving.requests), rate_text(e.run->output_per_s),
+        latency_text(e.run->ttft.mean), latency_text(e.run->tpot.mean),
+        latency_text(e.run->e2e.mean));
+  }
+  return text;
 }
 
 std::string verdict_lines(const ServingScenario& s, const ServingEstimate& e,
@@ -116,10 +120,10 @@ std::string verdict_lines(const ServingScenario& s, const ServingEstimate& e,
       "tokens/s)\n",
       rate_text(e.output_per_s), rate_text(e.per_device()), rate_text(e.requests_per_s),
       rate_text(rates[0]), rate_text(rates[1]));
-  text += "First token " + latency_text(e.ttft, fit.intervals[2]) + "\n";
+  text += "First token " + mean_text(e.ttft, fit.intervals[2]) + "\n";
   if (s.serving.output.mean > 1)
-    text += "Next tokens " + latency_text(e.tpot, fit.intervals[1]) + " each\n";
-  text += "Answer      " + latency_text(e.e2e, fit.intervals[3]) + "\n";
+    text += "Next tokens " + mean_text(e.tpot, fit.intervals[1]) + " each\n";
+  text += "Answer      " + mean_text(e.e2e, fit.intervals[3]) + "\n";
   text += "Memory      " + memory_text(e) + "\n";
   if (s.plan.disaggregation) text += "Transfer    " + transfer_text(e) + "\n";
   text += fmt::format("Cache       {} tokens a replica: {} whole requests; {:.1f} run on average\n",
@@ -161,6 +165,10 @@ std::vector<NamedPart> token_parts(const ServingEstimate& e) {
           {"transfers between stages, from the host", e.token.transfers},
           {"host", e.token.host},
           {"waiting for prompts of others", e.stalled}};
+}
+
+std::string latency_text(double seconds) {
+  return std::isfinite(seconds) ? format_seconds(Seconds(seconds)) : "endless";
 }
 
 std::string to_string(const ServingSizes& sizes) {
@@ -283,7 +291,7 @@ std::string serving_report(const ServingScenario& s, const ServingEstimate& e,
   text += section_title("Assumed", style);
   text += bullet(fit.basis, style);
   if (const auto note = evidence_note(s, fit); !note.empty()) text += bullet(note, style);
-  for (const auto& note : e.notes) text += bullet(note, style);
+  for (const auto& note : serving_notes(s, e)) text += bullet(note, style);
   return text;
 }
 
@@ -315,8 +323,8 @@ Table serving_ranking(const std::vector<ServingCandidate>& plans) {
          size_cell(c.choice, &ServingSizes::ep), size_cell(c.choice, &ServingSizes::dp),
          std::string(to_string(c.choice.weights)), std::to_string(c.choice.max_num_seqs),
          std::to_string(c.choice.max_num_batched_tokens), rate_text(e.output_per_s),
-         rate_text(e.per_device()), format_seconds(Seconds(e.ttft.mean)),
-         format_seconds(Seconds(e.tpot.mean)), memory_cell(e),
+         rate_text(e.per_device()), latency_text(e.ttft.mean), format_seconds(Seconds(e.tpot.mean)),
+         memory_cell(e),
          e.usd_per_million_output > 0 ? fmt::format("{:.3g}", e.usd_per_million_output) : ""});
   }
   return table;
@@ -342,7 +350,7 @@ Table serving_ranking_rows(const std::vector<ServingCandidate>& plans) {
                {"prefill_ep"},
                {"prefill_dp"}},
               {}};
-  const auto number = [](double x) { return fmt::format("{:.6g}", x); };
+  const auto number = [](double x) { return std::isfinite(x) ? fmt::format("{:.6g}", x) : ""; };
   for (const ServingCandidate& c : plans) {
     const ServingEstimate& e = c.estimate;
     const auto& sizes = c.choice.sizes;
@@ -372,8 +380,7 @@ const char* proof_of(const ServingGoal& goal) {
 }
 
 bool first_in_closed_form(const ServingSearch& found) {
-  const ServingChoice& best = found.best.front().choice;
-  return best.apart || (found.together && found.together->choice == best);
+  return std::ranges::find(found.first, found.best.front().choice) != found.first.end();
 }
 
 // What the other kind of plan would do.
@@ -381,12 +388,12 @@ std::string other_kind(const ServingScenario& s, const ServingCandidate& c) {
   const ServingEstimate& e = c.estimate;
   const ServingScenario chosen = with_choice(s, c.choice);
   return fmt::format(
-      "{} ({}, batch {}, closed form): {} output tokens/s on {} devices, first token {}, next "
+      "{} ({}, batch {}): {} output tokens/s on {} devices, first token {}, next "
       "tokens {}.",
       c.choice.apart ? "Best with prompts on devices of their own"
                      : "Best with prompts and decoding on the same devices",
       plan_text(chosen, c.choice.sizes), c.choice.max_num_seqs, rate_text(e.output_per_s),
-      e.devices, format_seconds(Seconds(e.ttft.mean)), format_seconds(Seconds(e.tpot.mean)));
+      e.devices, latency_text(e.ttft.mean), format_seconds(Seconds(e.tpot.mean)));
 }
 
 }  // namespace
@@ -408,10 +415,9 @@ std::vector<std::string> search_sentences(const ServingScenario& s, const Servin
   if (found.best.empty()) return all;
   const bool apart = found.best.front().choice.apart.has_value();
   if (first_in_closed_form(found)) {
-    all.push_back(fmt::format(
-        "Proved: under the closed form no plan of the space {}{}.", proof_of(s.serving.goal),
-        !apart && found.apart_ahead ? ", but for one with prompts apart by a hundredth at most"
-                                    : ""));
+    all.push_back(fmt::format("Proved: under the closed form no plan with prompts on {} {}.",
+                              apart ? "devices of their own" : "the same devices",
+                              proof_of(s.serving.goal)));
   } else {
     all.emplace_back(
         "The closed form ranks other plans first: the answer is the best of those simulated, by "

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "costmodel/serving/engine.hpp"
+#include "planner/diagnosis/load_curve.hpp"
 #include "planner/report/plan_report.hpp"
 #include "planner/search/serving_search.hpp"
 
@@ -15,6 +16,9 @@ std::string to_string(const costmodel::ServingSizes& sizes);
 // The same of a scenario's plan, both pools where prompts are apart.
 std::string plan_text(const costmodel::ServingScenario& scenario,
                       const costmodel::ServingSizes& sizes);
+
+// "155.2 ms"; "endless" of a latency that grows with every request.
+std::string latency_text(double seconds);
 
 std::string serving_heading(const costmodel::ServingScenario& scenario, const ReportStyle& style);
 
@@ -32,7 +36,7 @@ std::vector<NamedPart> token_parts(const costmodel::ServingEstimate& estimate);
 
 // The parts of a token's time, their shares, and what of it waits for prompts of others.
 Table token_table(const costmodel::ServingEstimate& estimate);
-Table load_table(const std::vector<costmodel::LoadPoint>& curve);
+Table load_table(const std::vector<LoadPoint>& curve);
 
 // What bounds the time of a token, the batch at which that turns, what the cache holds, what tp
 // brings.

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 #include <limits>
+#include <optional>
+#include <utility>
 
 #include "costmodel/serving/disaggregation.hpp"
 
@@ -11,6 +13,9 @@ namespace planner {
 using namespace costmodel;
 
 namespace {
+
+// Pairs that are worth a simulation.
+constexpr std::size_t most_ranked = 8;
 
 struct Batch {
   TokenPool pool;
@@ -69,9 +74,7 @@ class Kept {
   void take(const PromptPool& prompts, const Batch& batch, WeightFormat format) {
     ++found_.fit;
     const PooledRates r = pooled_rates(s_.serving, prompts, batch.pool);
-    const double outside = s_.serving.engine.constants.request.value;
-    const std::array<double, 4> asked{r.ttft.value + outside, r.tpot.value, r.e2e.value + outside,
-                                      -r.capacity};
+    const std::array<double, 4> asked{r.ttft.value, r.tpot.value, r.e2e.value, -r.capacity};
     const auto choice = [&] {
       return ServingChoice{batch.pool.sizes, format, batch.max_num_seqs,
                            s_.serving.limits.max_num_batched_tokens,
@@ -87,18 +90,30 @@ class Kept {
     if (r.saturated || !keeps(asked) || !reaches(output, devices)) return;
     ++found_.keep;
     const ServingMerit merit = merit_of(s_.serving.goal, output, devices, r.tpot.value);
-    if (found_.best && merit <= best_) return;
-    best_ = merit;
-    found_.best = choice();
+    if (ranked_.size() < most_ranked || merit > ranked_.back().first) rank(merit, choice());
   }
 
   void finish() {
+    for (const auto& [merit, choice] : ranked_) found_.best.push_back(choice);
     for (const auto& choice : extreme_) {
       if (choice) found_.extremes.push_back(*choice);
     }
   }
 
  private:
+  void rank(const ServingMerit& merit, const ServingChoice& choice) {
+    const auto same = std::ranges::find_if(ranked_, [&](const auto& other) {
+      return other.second.apart == choice.apart && other.second.weights == choice.weights;
+    });
+    if (same != ranked_.end()) {
+      if (merit <= same->first) return;
+      ranked_.erase(same);
+    }
+    const auto at = std::ranges::find_if(ranked_, [&](const auto& o) { return merit > o.first; });
+    ranked_.insert(at, {merit, choice});
+    if (ranked_.size() > most_ranked) ranked_.pop_back();
+  }
+
   bool keeps(const std::array<double, 4>& asked) const {
     const LatencyBound& b = s_.serving.bound;
     const auto within = [](double mean, Seconds most) {
@@ -117,7 +132,7 @@ class Kept {
 
   const ServingScenario& s_;
   PoolSearch& found_;
-  ServingMerit best_;
+  std::vector<std::pair<ServingMerit, ServingChoice>> ranked_;  // the best first
   std::array<double, 4> least_{};
   std::array<std::optional<ServingChoice>, 4> extreme_;
 };

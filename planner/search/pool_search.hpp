@@ -2,7 +2,6 @@
 // every pair of a pool for prompts and one that decodes, each with sizes and a number of its own.
 #pragma once
 
-#include <optional>
 #include <vector>
 
 #include "planner/search/serving_search.hpp"
@@ -12,7 +11,9 @@ namespace planner {
 
 struct PoolSearch {
   std::size_t choices = 0, fit = 0, keep = 0;
-  std::optional<ServingChoice> best;  // by merit_of, of those that keep the bound and the goal
+  // Those that keep the bound and the goal, by descending merit_of in closed form: of each pair of
+  // sizes the best, some few.
+  std::vector<ServingChoice> best;
   // Of all that fit, what each bound asks for: the shortest first token, time a token and answer,
   // and the most requests a second.
   std::vector<ServingChoice> extremes;

@@ -34,7 +34,8 @@ std::vector<ServingCandidate> front_of(std::vector<ServingCandidate> all) {
 }
 
 bool same_sizes(const ServingCandidate& a, const ServingCandidate& b) {
-  return a.choice.sizes == b.choice.sizes && a.choice.weights == b.choice.weights;
+  return a.choice.sizes == b.choice.sizes && a.choice.weights == b.choice.weights &&
+         a.choice.apart == b.choice.apart;
 }
 
 // One candidate for each sizes and format: rows of a ranking that differ in a limit alone say
@@ -43,8 +44,10 @@ bool has_sizes(const std::vector<ServingCandidate>& all, const ServingCandidate&
   return std::any_of(all.begin(), all.end(), [&](const auto& k) { return same_sizes(k, c); });
 }
 
-ServingCandidate priced(const ServingScenario& s, const ServingChoice& choice) {
-  return {choice, disaggregated_estimate(with_choice(s, choice)), true};
+ServingCandidate simulated(const ServingScenario& s, const ServingChoice& choice) {
+  ServingCandidate c{choice, planned_estimate(with_choice(s, choice)), false};
+  c.keeps = worst_excess(s, c.estimate) <= 1;
+  return c;
 }
 
 // What a plan with prompts apart must be better by to be the answer.
@@ -72,8 +75,26 @@ void add_apart(const ServingScenario& s, ServingSearch& found) {
 // Simulations that a search is worth, and those of the same sizes with other limits.
 constexpr std::size_t most_simulated = 60, most_of_sizes = 4;
 
-// What the closed form may be off by: nearer misses are simulated too.
-constexpr double near_miss = 1.3;
+// What the closed form may be off by: such misses are simulated with those that keep what is asked,
+// and where none of these does when simulated, nearer misses too.
+constexpr double near_enough = 1.1, near_miss = 1.3;
+
+void try_plan(const ServingScenario& s, const ServingCandidate& c, ServingSearch& found) {
+  ++found.simulated;
+  ServingCandidate tried = simulated(s, c.choice);
+  found.broken += c.keeps && !tried.keeps ? 1 : 0;
+  (tried.keeps ? found.best : found.nearest).push_back(std::move(tried));
+}
+
+// The best `most` of different sizes, by what is reported of them.
+void keep_best_of_sizes(const ServingScenario& s, std::size_t most, ServingSearch& found) {
+  std::stable_sort(found.best.begin(), found.best.end(),
+                   [&](const auto& a, const auto& b) { return merit_in(s, a) > merit_in(s, b); });
+  std::vector<ServingCandidate> distinct;
+  for (const ServingCandidate& c : found.best)
+    if (distinct.size() < most && !has_sizes(distinct, c)) distinct.push_back(c);
+  found.best = std::move(distinct);
+}
 
 // In that order, until `most` keep what is asked; of the same sizes at most `of_sizes`.
 void simulate(const ServingScenario& s, const std::vector<const ServingCandidate*>& order,
@@ -88,12 +109,56 @@ void simulate(const ServingScenario& s, const std::vector<const ServingCandidate
     if (std::any_of(missing.begin(), missing.end(), seen)) continue;
     const auto tried = std::count_if(missing.begin(), missing.end(), alike);
     if (static_cast<std::size_t>(tried) >= of_sizes) continue;
-    ++found.simulated;
-    ServingCandidate simulated{c->choice,
-                               serving_estimate(with_choice(s, c->choice), c->choice.sizes), false};
-    simulated.keeps = worst_excess(s, simulated.estimate) <= 1;
-    found.broken += c->keeps && !simulated.keeps ? 1 : 0;
-    (simulated.keeps ? found.best : found.nearest).push_back(std::move(simulated));
+    try_plan(s, *c, found);
+  }
+}
+
+// Of a run of so many requests the closed form knows neither the beginning nor the end, and is off
+// by up to so much.
+constexpr double run_margin = 1.3;
+// ... where it costs little, all are simulated: runs of so few tokens, and answers as short as
+// these, of which the closed form knows no more.
+constexpr double few_tokens = 1e5, short_answer = 16;
+
+bool is_cheap(const ServingSpec& s) {
+  const auto requests = static_cast<double>(s.requests > 0 ? s.requests : s.concurrency);
+  return s.output.mean < short_answer || (s.requests > 0 && requests * s.output.mean < few_tokens);
+}
+constexpr std::size_t most_refined = 4;  // sizes of which other limits are tried too
+
+// Whether a plan may be better than the best simulated, by the closed form.
+bool may_win(const ServingScenario& s, const ServingCandidate& c, double margin,
+             const ServingSearch& found) {
+  const double most = merit_in(s, c).first;
+  return std::ranges::none_of(found.best, [&](const ServingCandidate& other) {
+    return most > 0 && most * margin < merit_in(s, other).first && !is_cheap(s.serving);
+  });
+}
+
+// Of each sizes and format the best limits in closed form and the scenario's own, then of the best
+// sizes all limits that may be better.
+void simulate_runs(const ServingScenario& s, const std::vector<const ServingCandidate*>& kept,
+                   ServingSearch& found) {
+  std::vector<const ServingCandidate*> first, own;
+  for (const ServingCandidate* c : kept) {
+    const ServingChoice& choice = c->choice;
+    const bool usual = choice == usual_choice(s, choice.sizes, choice.weights);
+    const bool known = std::ranges::any_of(first, [&](auto* k) { return same_sizes(*k, *c); });
+    if (usual || !known) own.push_back(c);
+    if (!known) first.push_back(c);
+  }
+  for (const ServingCandidate* c : own) {
+    if (found.simulated < most_simulated && may_win(s, *c, run_margin, found))
+      try_plan(s, *c, found);
+  }
+  keep_best_of_sizes(s, most_refined, found);
+  const std::vector<ServingCandidate> refined = found.best;
+  for (const ServingCandidate& sizes : refined) {
+    for (const ServingCandidate* c : kept) {
+      const bool tried = std::ranges::find(own, c) != own.end();
+      if (tried || !same_sizes(*c, sizes) || found.simulated >= 2 * most_simulated) continue;
+      if (may_win(s, *c, run_margin, found)) try_plan(s, *c, found);
+    }
   }
 }
 
@@ -113,13 +178,47 @@ std::vector<const ServingCandidate*> by_room(const ServingScenario& s,
   return order;
 }
 
+// Of the sizes that are ranked the scenario's own limits too, where those are among `kept`.
+void simulate_own_limits(const ServingScenario& s, const std::vector<const ServingCandidate*>& kept,
+                         ServingSearch& found) {
+  const std::vector<ServingCandidate> ranked = found.best;
+  for (const ServingCandidate& c : ranked) {
+    const ServingChoice own = usual_choice(s, c.choice.sizes, c.choice.weights);
+    const auto at = std::ranges::find_if(kept, [&](const auto* k) { return k->choice == own; });
+    if (at != kept.end() && own != c.choice) try_plan(s, **at, found);
+  }
+}
+
+// The best pair of pools of those that keep what is asked.
+void simulate_pools(const ServingScenario& s, const std::vector<ServingChoice>& pools,
+                    ServingSearch& found) {
+  for (const ServingChoice& choice : pools) {
+    ServingCandidate c = simulated(s, choice);
+    ++found.simulated;
+    if (!c.keeps) {
+      ++found.broken;
+      found.nearest.push_back(std::move(c));
+    } else if (!found.apart || merit_in(s, c) > merit_in(s, *found.apart)) {
+      found.apart = std::move(c);
+    }
+  }
+}
+
 void simulate_from_the_best(const ServingScenario& s, const std::vector<ServingCandidate>& fit,
                             const std::vector<const ServingCandidate*>& kept, std::size_t most,
                             ServingSearch& found) {
-  simulate(s, kept, most, most_of_sizes, found);
+  const bool known = s.serving.arrival_rate > 0 || s.serving.output.mean >= short_answer;
+  const bool steady = s.serving.requests == 0 && known;
+  if (!steady) simulate_runs(s, kept, found);
+  if (found.best.empty()) {
+    simulate(s, kept, std::max<std::size_t>(most, usually_ranked), most_of_sizes, found);
+    simulate_own_limits(s, kept, found);
+  }
   if (found.best.empty()) simulate(s, by_room(s, fit), 1, most_simulated, found);
-  std::stable_sort(found.best.begin(), found.best.end(),
-                   [&](const auto& a, const auto& b) { return merit_in(s, a) > merit_in(s, b); });
+  keep_best_of_sizes(s, most, found);
+}
+
+void keep_nearest(const ServingScenario& s, std::size_t most, ServingSearch& found) {
   std::stable_sort(found.nearest.begin(), found.nearest.end(), [&](const auto& a, const auto& b) {
     return worst_excess(s, a.estimate) < worst_excess(s, b.estimate);
   });
@@ -145,29 +244,33 @@ ServingSearch search_serving(const ServingScenario& scenario, int top) {
                        quick_estimate(chosen, choice.sizes, steps.of(choice.sizes, choice.weights)),
                        false};
     if (!c.estimate.fits) continue;
-    c.keeps =
-        keeps(c.estimate, scenario.serving.bound) && reaches(c.estimate, scenario.serving.goal);
+    c.keeps = worst_excess(scenario, c.estimate) <= 1;
     fit.push_back(std::move(c));
   }
-  std::vector<const ServingCandidate*> kept;
+  const double missed_by = is_cheap(scenario.serving) ? near_miss : near_enough;
+  std::vector<const ServingCandidate*> kept, near;
   for (const ServingCandidate& c : fit) {
     if (c.keeps) kept.push_back(&c);
+    if (worst_excess(scenario, c.estimate) <= missed_by) near.push_back(&c);
   }
-  std::stable_sort(kept.begin(), kept.end(), [&](const auto* a, const auto* b) {
-    return merit_in(scenario, *a) > merit_in(scenario, *b);
-  });
+  for (auto* order : {&kept, &near}) {
+    std::stable_sort(order->begin(), order->end(), [&](const auto* a, const auto* b) {
+      return merit_in(scenario, *a) > merit_in(scenario, *b);
+    });
+  }
   const PoolSearch pools = search_pools(scenario, steps);
   found.apart_choices = pools.choices;
   found.choices += pools.choices;
   found.fit = fit.size() + pools.fit;
   found.keep = kept.size() + pools.keep;
   const auto most = static_cast<std::size_t>(std::max(1, top));
-  simulate_from_the_best(scenario, fit, kept, most, found);
-  if (!kept.empty()) found.together = *kept.front();
-  if (pools.best) {
-    found.apart = priced(scenario, *pools.best);
-    found.apart_ahead =
-        !found.together || merit_in(scenario, *found.apart) > merit_in(scenario, *found.together);
+  simulate_from_the_best(scenario, fit, near, most, found);
+  if (!found.best.empty()) found.together = found.best.front();
+  if (!kept.empty()) found.first.push_back(kept.front()->choice);
+  if (!pools.best.empty()) found.first.push_back(pools.best.front());
+  simulate_pools(scenario, pools.best, found);
+  keep_nearest(scenario, most, found);
+  if (found.apart) {
     add_apart(scenario, found);
     if (found.best.size() > most) found.best.pop_back();
   }
@@ -177,7 +280,7 @@ ServingSearch search_serving(const ServingScenario& scenario, int top) {
   }
   found.front = front_of(steady);
   if (!found.best.empty()) return found;
-  for (const ServingChoice& choice : pools.extremes) fit.push_back(priced(scenario, choice));
+  for (const ServingChoice& choice : pools.extremes) fit.push_back(simulated(scenario, choice));
   found.fitting = std::move(fit);
   return found;
 }
@@ -239,14 +342,23 @@ std::string to_string(const AskedBound& b) {
   const char* side = b.key == "throughput_target" ? "at least" : "at most";
   const std::string limit = time ? fmt::format("{} {}", b.name, text(b.limit))
                                  : fmt::format("{} {}", text(b.limit), b.name);
-  const bool endless = !b.kept && b.excess <= 1;
-  return fmt::format("{} {}: {} ({})", limit, side, b.kept ? "kept" : "missed",
-                     endless ? "overloaded, so it grows without end" : text(b.reported));
+  return fmt::format(
+      "{} {}: {} ({})", limit, side, b.kept ? "kept" : "missed",
+      b.reported == without_end ? "overloaded, so it grows without end" : text(b.reported));
+}
+
+bool keeps(const ServingEstimate& e, const LatencyBound& bound) {
+  const auto within = [](double mean, Seconds most) {
+    return most.value <= 0 || mean <= most.value;
+  };
+  return e.fits && !e.saturated && within(e.ttft.mean, bound.ttft) &&
+         within(e.tpot.mean, bound.tpot) && within(e.e2e.mean, bound.e2e);
 }
 
 double worst_excess(const ServingScenario& s, const ServingEstimate& e) {
   double worst = e.saturated ? s.serving.arrival_rate / e.capacity : 0;
-  for (const AskedBound& bound : asked_bounds(s, e)) worst = std::max(worst, bound.excess);
+  for (const AskedBound& bound : asked_bounds(s, e))
+    if (bound.reported != without_end) worst = std::max(worst, bound.excess);
   return worst;
 }
 

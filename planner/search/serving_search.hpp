@@ -22,15 +22,14 @@ struct ServingCandidate {
 struct ServingSearch {
   std::size_t choices = 0, fit = 0, keep = 0;  // of both kinds
   std::size_t apart_choices = 0;               // of these with prompts on devices of their own
-  // Those that keep all that is asked by what is reported of them: simulated, but where prompts are
-  // apart. By descending merit_of of that.
+  // Those that keep all that is asked when simulated, by descending merit_of of that.
   std::vector<ServingCandidate> best;
   std::vector<ServingCandidate> nearest;  // simulated and missing it, the nearest first
   std::vector<ServingCandidate> front;    // ascending time a token: none is better in both
-  // The best plan with prompts on devices of their own, which is among `best` too, and the best
-  // with both on the same; none: no such plan keeps what is asked.
+  // The best simulated with prompts on devices of their own, which is among `best` too, and the
+  // best with both on the same; none: no such plan keeps what is asked.
   std::optional<ServingCandidate> apart, together;
-  bool apart_ahead = false;   // of `together` under the closed form, by however little
+  std::vector<ServingChoice> first;  // of each kind, in closed form
   std::size_t simulated = 0;  // and of these `broken` keep what is asked in closed form alone
   std::size_t broken = 0;
   // Where `best` is empty: all that leave room for a request, in closed form.
@@ -42,8 +41,10 @@ struct ServingSearch {
 inline constexpr int usually_ranked = 5;
 
 // Prices every point of serving_space and every pair of search_pools in closed form, so the best of
-// them is proved under it, and simulates them from the best on until `top` keep what is asked;
-// where none does, those that miss it by little in closed form. A plan with prompts apart is the
+// them is proved under it, and simulates them from the best on until `top` keep what is asked; of
+// so many requests, which have a beginning and an end, all sizes that come near the best, and the
+// scenario's own limits always among theirs. Where none keeps what is asked, those that miss it by
+// little in closed form. A plan with prompts apart is the
 // answer where it is better by more than a hundredth, for it needs two launches and a network.
 // Throws ConfigError for a bound that no hardware keeps.
 ServingSearch search_serving(const costmodel::ServingScenario& scenario, int top);
@@ -86,6 +87,9 @@ std::vector<AskedBound> asked_bounds(const costmodel::ServingScenario& scenario,
 
 // "first token 2 s at most: missed (2.35 s)".
 std::string to_string(const AskedBound& bound);
+
+// Whether the mean latencies keep the bound.
+bool keeps(const costmodel::ServingEstimate& estimate, const costmodel::LatencyBound& bound);
 
 // The most of any bound and of the arrivals over the capacity: up to 1 all is kept.
 double worst_excess(const costmodel::ServingScenario& scenario,

@@ -119,16 +119,25 @@ std::vector<std::int64_t> batches_of(const ServingScenario& s) {
   return {1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024};
 }
 
+ServingChoice usual_choice(const ServingScenario& s, const ServingSizes& sizes,
+                           WeightFormat format) {
+  const ServingLimits& limits = s.serving.limits;
+  return {sizes, format, limits.max_num_seqs, limits.max_num_batched_tokens, {}};
+}
+
 std::vector<ServingChoice> serving_space(const ServingScenario& s) {
   std::vector<ServingChoice> all;
   if (s.plan.disaggregation) return all;
   for (const ServingSizes& size : instance_sizes(s, affordable_devices(s), may_take_fewer(s))) {
     for (const WeightFormat format : formats_of(s)) {
+      const auto before = static_cast<std::ptrdiff_t>(all.size());
       for (const std::int64_t seqs : batches_of(s)) {
         for (const std::int64_t tokens : steps_of(s)) {
           if (tokens >= seqs) all.push_back({size, format, seqs, tokens, {}});
         }
       }
+      const ServingChoice usual = usual_choice(s, size, format);
+      if (std::find(all.begin() + before, all.end(), usual) == all.end()) all.push_back(usual);
     }
   }
   return all;

@@ -45,6 +45,10 @@ std::vector<std::int64_t> batches_of(const costmodel::ServingScenario& scenario)
 // budget.
 bool may_take_fewer(const costmodel::ServingScenario& scenario);
 
+// The scenario's own limits of a replica: the engine's, where it has none.
+ServingChoice usual_choice(const costmodel::ServingScenario& scenario,
+                           const costmodel::ServingSizes& sizes, costmodel::WeightFormat format);
+
 // All points with prompts and decoding on the same devices (none where the plan says pools), of
 // every number of replicas where fewer devices may be the answer.
 std::vector<ServingChoice> serving_space(const costmodel::ServingScenario& scenario);

@@ -57,7 +57,7 @@ TEST_CASE("In flight are those that wait, prefill and decode: Little's law") {
     CHECK(r.capacity <= p.prompts.rate);
     CHECK(r.capacity <= p.tokens.rate);
     CHECK(r.rate * r.e2e.value == Approx(32));
-    CHECK(r.ttft >= p.prompts.prompt + r.transfer);
+    CHECK(r.ttft >= p.prompts.prompt + transfer_of(p.prompts, p.tokens));
   }
 }
 

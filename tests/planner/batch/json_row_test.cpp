@@ -83,4 +83,15 @@ TEST_CASE("what has no figures has a message") {
   CHECK(planner::index_table({bad}, false).rows[0][3].empty());
 }
 
+TEST_CASE("a row of serving has the plan's own line, all its devices and no time without end") {
+  const json row = json::parse(index_row(
+      "x", "plan", JobState::done,
+      R"({"workload": "inference", "fits": true, "plan": {"tp": 8, "devices": 32}, "plan_text": "two pools",
+      "memory": {"device_bytes": 80}, "output_tokens_per_s": 10, "saturated": true,
+      "first_token": {"mean_s": null}, "next_token": {"mean_s": 0.01}})",
+      ""));
+  CHECK(row["devices"] == 32);
+  CHECK(row["message"] == "overloaded; first token -, next tokens 10 ms");
+}
+
 }  // namespace json_row_test

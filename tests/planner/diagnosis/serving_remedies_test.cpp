@@ -119,3 +119,14 @@ TEST_CASE("The shortest first token that is advised is one that a plan then keep
   s.serving.bound.ttft = costmodel::Seconds(std::stod(line.substr(line.find("ttft_s=") + 7)));
   CHECK_FALSE(search_serving(s, 1).best.empty());
 }
+
+TEST_CASE("Of a plan that is overloaded no latency is the shortest") {
+  const auto s = served::scenario(
+      "input_tokens: 100, output_tokens: 100, arrival_rate: 400, latency_bound: {ttft_s: 0.05}",
+      "llama-3-8b", "dgx-h100", 1, "{}");
+  const auto found = search_serving(s, 1);
+  REQUIRE(found.best.empty());
+  const auto all = serving_remedies(s, found);
+  CHECK(all.front().find("No plan answers 400 requests a second") == 0);
+  for (const auto& line : all) CHECK(line.find("The shortest first token") == std::string::npos);
+}

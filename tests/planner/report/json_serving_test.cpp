@@ -30,3 +30,28 @@ TEST_CASE("A search's JSON has plans, front and whether they are proved") {
   CHECK(told["search"]["proved"] == true);
   CHECK(told["plans"][0].contains("max_num_seqs"));
 }
+
+TEST_CASE("An overloaded plan has no latencies, and its run of so many requests has") {
+  auto s = served::scenario("input_tokens: 512, output_tokens: 128, arrival_rate: 1000",
+                            "llama-2-7b", "dgx-h100", 1, "{tp: 1, dp: 1}");
+  const json full = json::parse(serving_json(s, planned_estimate(s), {}));
+  CHECK(full["saturated"] == true);
+  CHECK(full["first_token"]["mean_s"].is_null());
+  CHECK(full["answer"]["p95_s"].is_null());
+  CHECK(full["next_token"]["mean_s"].is_number());
+  CHECK(full["requests_per_s"] == full["capacity_requests_per_s"]);
+  CHECK(full["run"].is_null());
+  s.serving.requests = 500;
+  CHECK(json::parse(serving_json(s, planned_estimate(s), {}))["run"]["first_token_s"].is_number());
+}
+
+TEST_CASE("Where nothing fits no bytes are left, and devices are of both pools") {
+  auto s = served::usual("{tp: 1, dp: 1}");
+  s.serving.limits.gpu_memory_utilization = 0.05;
+  CHECK(json::parse(serving_json(s, planned_estimate(s), {}))["memory"]["cache_bytes"] == 0);
+  const auto pools =
+      served::usual("{disaggregation: {prefill: {tp: 2, dp: 2}, decode: {tp: 1, dp: 4}}}");
+  const json both = json::parse(serving_json(pools, planned_estimate(pools), {}));
+  CHECK(both["plan"]["devices"] == 8);
+  CHECK(both["plan_text"].get<std::string>().find("prompts on tp 2") == 0);
+}

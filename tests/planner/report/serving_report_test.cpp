@@ -96,5 +96,5 @@ TEST_CASE("An overloaded plan is said to be one, with what its figures are of") 
   const std::string text = report_of(s);
   CHECK(holds(text, "Overloaded  1,000 requests a second arrive"));
   CHECK(holds(text, "the queue grows without end"));
-  CHECK(holds(text, "of the first 400 requests of a replica"));
+  CHECK(holds(text, "throughput and next tokens are those of full batches"));
 }

@@ -41,6 +41,7 @@ TEST_CASE("What is overloaded keeps no bound on a time") {
   s.serving.bound.ttft = Seconds(2);
   auto e = estimate_with(1, 0.01, 4000);
   e.saturated = true;
+  e.ttft.mean = costmodel::without_end;
   e.capacity = 10;
   CHECK(to_string(asked_bounds(s, e)[0]) ==
         "first token 2 s at most: missed (overloaded, so it grows without end)");

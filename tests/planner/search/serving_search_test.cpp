@@ -114,8 +114,7 @@ TEST_CASE("A scenario of sixteen devices is planned in a second") {
   CHECK(took.count() < 20);  // tests are compiled for debugging, under sanitizers too
 }
 
-TEST_CASE(
-    "Prompts on devices of their own are the answer where they are better by the closed form") {
+TEST_CASE("Prompts on devices of their own are the answer where they are better when simulated") {
   const auto s = open_scenario(
       "concurrency: 64, weights: fp8, latency_bound: {tpot_s: 0.022, ttft_s: 1}, max_num_seqs: 64, "
       "max_num_batched_tokens: 8192",
@@ -158,8 +157,8 @@ TEST_CASE("A target is reached on the fewest devices, and a budget pays for the 
   for (const auto& choice : serving_space(s)) {
     CHECK(choice.sizes.devices() <= 3);
     const auto e = quick_estimate(with_choice(s, choice), choice.sizes);
-    const auto best =
-        quick_estimate(with_choice(s, paid.together->choice), paid.together->choice.sizes);
+    const auto& first = paid.first.front();
+    const auto best = quick_estimate(with_choice(s, first), first.sizes);
     CHECK(e.output_per_s <= best.output_per_s);
   }
 }
@@ -197,4 +196,16 @@ TEST_CASE(
   CHECK(search_serving(s, 1).best.empty() == (simulated.tpot.mean > closed.tpot.mean));
   s.serving.bound.tpot = costmodel::Seconds(simulated.tpot.mean);
   CHECK_FALSE(search_serving(s, 1).best.empty());
+}
+
+TEST_CASE("No plan of requests at once is worse than its sizes with the engine's own limits") {
+  auto s = open_scenario("requests: 128", "mistral-7b");
+  s.serving.input.mean = 256;
+  const auto found = search_serving(s, 1);
+  REQUIRE_FALSE(found.best.empty());
+  const double best = found.best.front().estimate.per_device();
+  for (const auto& sizes : instance_sizes(s, 8, false)) {
+    const auto own = with_choice(s, usual_choice(s, sizes, s.serving.weights));
+    CHECK(planned_estimate(own).per_device() <= best * 1.001);
+  }
 }

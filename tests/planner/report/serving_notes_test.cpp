@@ -1,0 +1,33 @@
+#include "planner/report/serving_notes.hpp"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+
+#include "tests/costmodel/serving/support/served.hpp"
+
+using namespace planner;
+
+namespace {
+
+bool notes_have(const costmodel::ServingScenario& s, const std::string& words) {
+  const auto notes = serving_notes(s, planned_estimate(s));
+  return std::any_of(notes.begin(), notes.end(),
+                     [&](const auto& note) { return note.find(words) != std::string::npos; });
+}
+
+}  // namespace
+
+TEST_CASE("Replicas without a request, and devices without a replica, are named") {
+  auto s = served::usual("{tp: 1, dp: 7}");
+  CHECK(notes_have(s, "1 of 8 devices are in no replica"));
+  s.serving.concurrency = 1;
+  CHECK(notes_have(s, "6 of 7 replicas have no request: there are fewer in flight"));
+}
+
+TEST_CASE("More requests than are simulated are named") {
+  const auto s = served::scenario("input_tokens: 100, output_tokens: 4000, requests: 100000",
+                                  "llama-2-7b", "dgx-h100", 1, "{dp: 1}");
+  CHECK(notes_have(s, "of 100,000 requests of a replica are simulated"));
+  CHECK_FALSE(notes_have(served::usual(), "are simulated"));
+}
