@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <set>
@@ -36,6 +37,21 @@ std::vector<std::string> score_cells(const std::vector<ServingRun>& runs, const 
   return row;
 }
 
+// The part of the trusted figures that lies in an interval of measured / predicted.
+double within(const std::vector<ServingRun>& runs, ServingMetric metric,
+              const std::array<double, 2>& interval) {
+  double inside = 0, all = 0;
+  for (const ServingRun& run : runs) {
+    for (const ServingFigure& f : run.figures) {
+      if (!trusted(run) || f.metric != metric || f.predicted <= 0) continue;
+      const double ratio = f.measured / f.predicted;
+      ++all;
+      inside += ratio >= interval[0] && ratio <= interval[1] ? 1 : 0;
+    }
+  }
+  return inside / std::max(1.0, all);
+}
+
 }  // namespace
 
 Table serving_metric_table(const std::vector<ServingRun>& runs, const costmodel::ServingFit& fit) {
@@ -52,12 +68,15 @@ Table serving_metric_table(const std::vector<ServingRun>& runs, const costmodel:
     const ServingScore score = score_of(runs, metric, trusted);
     if (score.figures == 0) continue;
     const auto& interval = fit.intervals[static_cast<std::size_t>(metric)];
+    const std::string inside = score.sources > 1
+                                   ? fmt::format("{:.0f} %", 100 * covered(runs, metric))
+                                   : fmt::format("no others; {:.0f} % in the one in use",
+                                                 100 * within(runs, metric, interval));
     table.rows.push_back({name_of_metric(metric), std::to_string(score.sources),
                           std::to_string(score.figures), percent_text(score.mean_error),
                           percent_text(score.median_error),
                           fmt::format("{:+.1f} %", 100 * std::expm1(score.bias)),
-                          fmt::format("{:.2f} to {:.2f}", interval[0], interval[1]),
-                          fmt::format("{:.0f} %", 100 * covered(runs, metric))});
+                          fmt::format("{:.2f} to {:.2f}", interval[0], interval[1]), inside});
   }
   return table;
 }
@@ -139,14 +158,18 @@ std::string serving_scorecard(const std::vector<ServingRun>& runs, const costmod
                                   : "; predicted by the constants in use"),
               style);
   text += "\n";
+  const bool any = std::any_of(runs.begin(), runs.end(), trusted);
   text +=
       section_title("Errors by metric (mean of the sources' means, without low confidence)", style);
-  text += section_table(serving_metric_table(runs, fit), style);
+  text += any ? section_table(serving_metric_table(runs, fit), style)
+              : bullet("None: every run here is of low confidence.", style);
   text += section_title("Mean error by source (figures)", style);
   text += section_table(serving_source_table(runs), style);
-  text +=
-      section_title("Covered: output tokens/s by device and engine, mean error (figures)", style);
-  text += section_table(serving_coverage(runs), style);
+  if (any) {
+    text +=
+        section_title("Covered: output tokens/s by device and engine, mean error (figures)", style);
+    text += section_table(serving_coverage(runs), style);
+  }
   if (every) {
     text += section_title("Runs", style);
     text += section_table(serving_run_table(runs), style);

@@ -48,3 +48,12 @@ TEST_CASE("The scorecard has the runs where they are asked for") {
   CHECK(serving_scorecard(scored, {}, true, true, {}).find("a-run") != std::string::npos);
   CHECK(serving_run_table(scored).rows.size() == 3);
 }
+
+TEST_CASE("Of one source no others are, and of low confidence nothing is covered") {
+  const Table table = serving_metric_table({scored[0]}, {});
+  REQUIRE(table.rows.size() == 1);
+  CHECK(table.rows[0].back() == "no others; 100 % in the one in use");
+  const std::string low = serving_scorecard({scored[2]}, {}, false, false, {});
+  CHECK(low.find("None: every run here is of low confidence.") != std::string::npos);
+  CHECK(low.find("Covered") == std::string::npos);
+}
