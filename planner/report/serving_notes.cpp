@@ -14,6 +14,7 @@ using Notes = std::vector<std::string>;
 
 void note_assumptions(const ServingScenario& s, const ServingEstimate& e, Notes& notes) {
   const DeviceSpec& device = s.cluster.device;
+  if (!s.model.questioned.empty()) notes.push_back("model: " + s.model.questioned);
   if (e.weights == WeightFormat::fp8 && device.peak_of(Precision::fp8).value <= 0) {
     notes.emplace_back(
         "the device has no fp8 products: fp8 weights are read in 8 bits and multiplied in 16");
