@@ -19,6 +19,11 @@
 
 namespace {
 
+constexpr const char* without_memory =
+    "shardplan: the memory that this process may use is exhausted; ask for less: a smaller batch "
+    "or "
+    "cluster, fewer sizes left open, or --time-limit\n";
+
 bool wants_color(const planner::Options& options) {
   if (options.color == "always") return options.out.empty();
   return options.color == "auto" && options.out.empty() &&
@@ -83,6 +88,7 @@ int run(int count, char** arguments) {
 }  // namespace
 
 int main(int count, char** arguments) {
+  costmodel::print_when_memory_ends(without_memory);
   try {
     return run(count, arguments);
   } catch (const costmodel::ConfigError& fault) {
@@ -92,9 +98,7 @@ int main(int count, char** arguments) {
     tell("shardplan: " + costmodel::message_text(fault.what()) + "\n");
     return 1;
   } catch (const std::bad_alloc&) {
-    costmodel::print_constant(
-        "shardplan: the memory that this process may use is exhausted; ask for less: a smaller "
-        "batch or cluster, fewer sizes left open, or --time-limit\n");
+    costmodel::print_constant(without_memory);
     return 1;
   } catch (const std::exception& fault) {
     tell("shardplan: internal fault: " + costmodel::message_text(fault.what()) + "\n");

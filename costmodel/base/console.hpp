@@ -12,6 +12,10 @@ void print_message(const std::string& text);
 // The same for a constant text where memory may have run out: allocates nothing.
 void print_constant(const char* text) noexcept;
 
+// From now on, where memory runs out and no handler is reached (nlohmann's destructors allocate),
+// the text is printed and the process ends with status 1. `text` must be constant.
+void print_when_memory_ends(const char* text);
+
 // One line on a terminal, in place of the one shown before; and without it again.
 void print_progress(const std::string& text);
 void clear_progress();

@@ -70,7 +70,7 @@ BEGIN {
   library("^nlohmann/", "^(costmodel|planner|runtime)/[a-z]+/json[^/]*\\.[ch]pp$|^tests/")
   library("^fmt/", "^(costmodel|planner|calibrate|tests)/|^runtime/.*[ch]pp$")  # nvcc does not read fmt 9 as C++20
   library("^(doctest|benchmark)/", "^tests/")
-  library("^[a-z_]+$|^(sys|netinet|arpa)/|^(unistd|fcntl|dirent|poll|time|sched|pthread|signal|spawn|dlfcn|glob)\\.h$", ".")
+  library("^[a-z_]+$|^(sys|netinet|arpa)/|^(unistd|fcntl|dirent|cxxabi|poll|time|sched|pthread|signal|spawn|dlfcn|glob)\\.h$", ".")
 
   while ((getline name < "/dev/stdin") > 0) {
     files[++file_count] = name
