@@ -188,7 +188,7 @@ inline Law broken_formats(const costmodel::ServingScenario& s,
 constexpr double order_of_prompts = 0.05;
 
 inline Law broken_order(const char* change, const costmodel::ServingEstimate& worse,
-                        const costmodel::ServingEstimate& better) {
+                        const costmodel::ServingEstimate& better, bool apiece) {
   if (!worse.fits || !better.fits) return {};
   const auto above = [&](double a, double b) { return a > b * (1 + order_of_prompts); };
   if (worse.capacity > better.capacity * (1 + 3 * order_of_prompts))
@@ -198,7 +198,7 @@ inline Law broken_order(const char* change, const costmodel::ServingEstimate& wo
     return fmt::format("{}: {} requests/s to {}", change, worse.requests_per_s,
                        better.requests_per_s);
   const bool nearly_full = worse.requests_per_s > 0.7 * worse.capacity;
-  if (above(better.e2e.mean, worse.e2e.mean) && !nearly_full)
+  if (above(better.e2e.mean, worse.e2e.mean) && !nearly_full && !apiece)
     return fmt::format("{}: answer {} to {}", change, worse.e2e.mean, better.e2e.mean);
   return {};
 }
@@ -240,11 +240,13 @@ inline Law broken_scenario(const costmodel::ServingScenario& s) {
     if (Law law = broken_little(s.serving, quick, "closed form"); law && !arrives) return law;
     if (Law law = broken_parts(quick)) return law;
   }
+  const bool apiece = s.serving.arrival_rate > 0 && !s.serving.limits.chunked_prefill;
   auto faster = s, larger = s;
   faster.cluster.device.memory_bandwidth = s.cluster.device.memory_bandwidth * 2.0;
-  if (Law law = broken_order("twice the bandwidth", e, planned_estimate(faster))) return law;
+  if (Law law = broken_order("twice the bandwidth", e, planned_estimate(faster), apiece))
+    return law;
   larger.cluster.device.memory = s.cluster.device.memory * 1.25;
-  return broken_order("a quarter more memory", e, planned_estimate(larger));
+  return broken_order("a quarter more memory", e, planned_estimate(larger), apiece);
 }
 
 // No plan of the space with the scenario's own limits is better than the one that is chosen.
