@@ -113,7 +113,7 @@ const costmodel::Program& calibrate_program() {
            .help = "predict 20 models that no calibration measures by this device, and time them",
            .only_for = "cpu"},
           costmodel::config_path_flag,
-           costmodel::allow_path_flag,
+          costmodel::allow_path_flag,
           {.name = "quiet", .help = "no report"},
           costmodel::color_flag,
           costmodel::help_flag}};

@@ -61,7 +61,7 @@ std::string file_from(const Mark& mark, const std::string& file) {
 }
 
 std::string reach_of(const Mark& mark) {
-  if (mark.line == 0 || mark.file.empty()) return "";
+  if (mark.line == 0 || !path_exists(mark.file)) return "";
   if (!is_regular_file(mark.file)) return ".";
   const std::string folder = fs::path(mark.file).parent_path().string();
   return folder.empty() ? "." : folder;

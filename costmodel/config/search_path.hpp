@@ -43,7 +43,8 @@ std::string find_config(const ConfigPath& path, const std::string& kind, const s
 std::string file_from(const Mark& mark, const std::string& file);
 
 // The folder that names in a file may lead into: its own; of what is no file (standard input) the
-// working directory; "" for the command line, whose names may lead anywhere.
+// working directory; "" for the command line and for text of no file, whose names may lead
+// anywhere.
 std::string reach_of(const Mark& mark);
 
 // Throws ConfigError at `mark` where `file`, links followed, lies neither in the folder `reach` nor

@@ -80,8 +80,10 @@ void check_files(const Value& value, const ConfigPath& path, const std::string& 
   for (const auto& entry : value.entries) {
     const bool names_file = entry.key == "file" || entry.key == "histogram";
     const Mark& mark = entry.value.mark;
-    if (names_file && entry.value.is_scalar() && mark.line > 0)  // 0: on the command line
-      check_reach(path, reach, file_from(mark, entry.value.text), mark);
+    if (names_file && entry.value.is_scalar()) {
+      const std::string own = reach_of(mark);  // none: the name is on the command line
+      check_reach(path, own.empty() ? own : reach, file_from(mark, entry.value.text), mark);
+    }
     check_files(entry.value, path, reach);
   }
   for (const Value& item : value.items) check_files(item, path, reach);

@@ -147,7 +147,8 @@ double replay(const SimulationProgram& program, const PipelineTimes& times,
   const std::size_t n = program.items.size();
   const auto stages = static_cast<std::size_t>(program.stages);
   const auto ranks = static_cast<std::size_t>(program.ranks);
-  scratch.assign(n + 3 * stages + ranks, 0.0);
+  scratch.resize(n + 3 * stages + ranks);
+  std::fill(scratch.begin(), scratch.end(), 0.0);
   double* const end = scratch.data();
   double* const duration = end + n;
   double* const free_at = duration + 3 * stages;

@@ -270,34 +270,12 @@ inline Law broken_plan(const costmodel::ServingScenario& s) {
   return {};
 }
 
-// The law that a scenario breaks; none too where it is refused.
+// The law that a scenario breaks. Throws ConfigError where it is refused.
 inline Law broken_serving_law(const std::string& yaml) {
-  try {
-    const auto s = costmodel::read_serving(costmodel::parse_yaml(yaml, "law.yaml"), "law",
-                                           costmodel::config_path({}));
-    const bool open = !s.plan.tp && !s.plan.pp && !s.plan.ep && !s.plan.disaggregation;
-    return open ? broken_plan(s) : broken_scenario(s);
-  } catch (const costmodel::ConfigError&) {
-    return {};
-  }
-}
-
-// The same with as few lines as break a law.
-inline std::string shrunk(std::string yaml) {
-  for (bool shorter = true; shorter;) {
-    shorter = false;
-    for (std::size_t at = 0; at < yaml.size();) {
-      const std::size_t next = yaml.find('\n', at) + 1;
-      const std::string without = yaml.substr(0, at) + yaml.substr(next);
-      if (broken_serving_law(without)) {
-        yaml = without;
-        shorter = true;
-      } else {
-        at = next;
-      }
-    }
-  }
-  return yaml;
+  const auto s = costmodel::read_serving(costmodel::parse_yaml(yaml, "law.yaml"), "law",
+                                         costmodel::config_path({}));
+  const bool open = !s.plan.tp && !s.plan.pp && !s.plan.ep && !s.plan.disaggregation;
+  return open ? broken_plan(s) : broken_scenario(s);
 }
 
 }  // namespace laws

@@ -66,7 +66,8 @@ TEST_CASE("A base of another width is questioned, whose heads and MLP it keeps")
 
 TEST_CASE("An unknown key over Hugging Face's file is refused where it stands") {
   const program::Scratch scratch;
-  scratch.write("mine.yaml", "base: " + folder + "llama-3-8b.json\nlayers: 3\nlayerz: 3\n");
+  scratch.write("llama-3-8b.json", scratch.read(folder + "llama-3-8b.json"));
+  scratch.write("mine.yaml", "base: ./llama-3-8b.json\nlayers: 3\nlayerz: 3\n");
   const auto fault = [](const std::string& written) {
     return fixtures::config_error([&] { model_of(written); });
   };

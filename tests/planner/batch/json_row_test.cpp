@@ -32,7 +32,7 @@ TEST_CASE("a row has the figures of the best plan") {
 
 TEST_CASE("a report of another shape has no row") {
   const std::string deep = std::string(100'000, '[') + std::string(100'000, ']');
-  for (const std::string report :
+  for (const std::string& report :
        {deep, std::string("{"), std::string("7"), std::string(R"({"plans": [], "best": 0})"),
         std::string(R"({"plans": 7, "best": null, "time": 1, "throughput": 2})"),
         R"({"best": 7, "plans": [)" + evaluated + "]}", program::replaced(evaluated, "2.5", "{}"),

@@ -1,6 +1,6 @@
 // Configurations of torchtitan as scenarios; and plans that are exported and come back the same.
-#include "costmodel/config/toml.hpp"
 #include "planner/frameworks/import_torchtitan.hpp"
+#include "costmodel/config/toml.hpp"
 
 #include <doctest/doctest.h>
 

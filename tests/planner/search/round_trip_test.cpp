@@ -119,7 +119,7 @@ TEST_CASE("a key written over config.json has the effect that it has over our fi
              "training: {global_batch: 64, sequence: 4096}\nplan: {ep: 8}"}}) {
     const auto over = [&](const std::string& base, const std::string& keys) {
       scratch.write("s.yaml", "model: {base: " + base + keys + "}\n" + cluster + pair.rest + "\n");
-      return answer("evaluate s.yaml", scratch);
+      return answer("evaluate s.yaml --allow-path " + folder, scratch);
     };
     const std::string name = pair.model;
     CAPTURE(name);
@@ -141,7 +141,7 @@ TEST_CASE("what no model has is refused over config.json as over our file, with 
     scratch.write("s.yaml", "model: {" + keys + "base: " + base +
                                 "}\ncluster: {base: dgx-a100, devices: 8}\ntraining: "
                                 "{global_batch: 64, sequence: 1024}\n");
-    std::vector<std::string> words{"evaluate", "s.yaml"};
+    std::vector<std::string> words{"evaluate", "s.yaml", "--allow-path", folder};
     words.insert(words.end(), more.begin(), more.end());
     const auto done = run(words, scratch);
     CHECK(done.status == 2);
