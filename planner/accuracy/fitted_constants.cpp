@@ -78,7 +78,7 @@ double number_of(const Value& value, const std::string& key) {
 std::string constants_file(const std::string& given, const ConfigPath& path) {
   if (!given.empty()) return given;
   for (const auto& directory : path.directories) {
-    const std::string file = costmodel::joined_path(directory, "fit.yaml");
+    std::string file = costmodel::joined_path(directory, "fit.yaml");
     if (costmodel::is_regular_file(file)) return file;
   }
   throw ConfigError({}, "shardplan: no fit.yaml in any directory of configurations",

@@ -105,7 +105,7 @@ ServedColumn served_column(const Session& session, const Asked& asked) {
       plan.set(key, scalar_value(std::to_string(size)));
     root.set("plan", plan);
   }
-  return {asked.name, std::move(root), *s, std::move(e)};
+  return {asked.name, std::move(root), *s, e};
 }
 
 // Seconds of an iteration and seconds of a token have no row in common.

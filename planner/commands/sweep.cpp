@@ -118,9 +118,10 @@ Table table_of(SweptPoints& swept, bool with_plans) {
   const bool axis_has_dp = has_axis(swept.axes, "plan.dp");
   const bool scales = has_axis(swept.axes, devices_path);
   if (axis_has_dp) columns.erase(columns.begin());
-  if (scales)
+  if (scales) {
     for (const char* title : {"speedup", "efficiency", "knee"})
       columns.push_back({title, true, 1, "{:.4f}"});
+  }
   for (SweptPoint& point : swept.points) {
     if (point.cells.empty()) continue;
     if (axis_has_dp) point.cells.erase(point.cells.begin());

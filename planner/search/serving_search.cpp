@@ -83,7 +83,7 @@ void try_plan(const ServingScenario& s, const ServingCandidate& c, ServingSearch
   ++found.simulated;
   ServingCandidate tried = simulated(s, c.choice);
   found.broken += c.keeps && !tried.keeps ? 1 : 0;
-  (tried.keeps ? found.best : found.nearest).push_back(std::move(tried));
+  (tried.keeps ? found.best : found.nearest).push_back(tried);
 }
 
 // The best `most` of different sizes, by what is reported of them.
@@ -197,9 +197,9 @@ void simulate_pools(const ServingScenario& s, const std::vector<ServingChoice>& 
     ++found.simulated;
     if (!c.keeps) {
       ++found.broken;
-      found.nearest.push_back(std::move(c));
+      found.nearest.push_back(c);
     } else if (!found.apart || merit_in(s, c) > merit_in(s, *found.apart)) {
-      found.apart = std::move(c);
+      found.apart = c;
     }
   }
 }
@@ -245,7 +245,7 @@ ServingSearch search_serving(const ServingScenario& scenario, int top) {
                        false};
     if (!c.estimate.fits) continue;
     c.keeps = worst_excess(scenario, c.estimate) <= 1;
-    fit.push_back(std::move(c));
+    fit.push_back(c);
   }
   const double missed_by = is_cheap(scenario.serving) ? near_miss : near_enough;
   std::vector<const ServingCandidate*> kept, near;
