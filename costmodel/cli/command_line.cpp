@@ -192,26 +192,24 @@ std::vector<std::string> CommandLine::words(std::string_view flag) const {
 
 namespace {
 
-// Without flags of other commands whose names a flag of this one has: `explain --memory` and
-// `batch --memory SIZE`.
+// One flag of each name, the command's own where it has one: `explain --memory`, `batch --memory
+// SIZE`.
 Program of_command(Program program, int count, const char* const* arguments) {
   const Command* command = nullptr;
   for (int i = 1; i < count && command == nullptr; ++i)
     command = find_command(program, arguments[i]);
-  const std::vector<Flag> all = program.flags;
-  std::erase_if(program.flags, [&](const Flag& flag) {
-    const auto same = [&](const Flag& other) {
-      return other.name == flag.name && admits(other.only_for, command->name);
-    };
-    return command != nullptr && !admits(flag.only_for, command->name) &&
-           std::ranges::any_of(all, same);
-  });
-  const auto again = [&](const Flag& flag) {  // without a command the first of a name stands
-    return &*std::ranges::find(program.flags, flag.name, &Flag::name) != &flag;
+  const auto has = [&](const Flag& flag) {
+    return command != nullptr && admits(flag.only_for, command->name);
   };
   std::vector<Flag> once;
-  for (const Flag& flag : program.flags)
-    if (!again(flag)) once.push_back(flag);
+  for (const Flag& flag : program.flags) {
+    const auto same = std::ranges::find(once, flag.name, &Flag::name);
+    if (same == once.end()) {
+      once.push_back(flag);
+    } else if (has(flag)) {
+      *same = flag;
+    }
+  }
   program.flags = std::move(once);
   return program;
 }

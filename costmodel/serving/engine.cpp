@@ -1,9 +1,10 @@
 #include "costmodel/serving/engine.hpp"
-#include "costmodel/base/path.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
+
+#include "costmodel/base/path.hpp"
 
 namespace costmodel {
 

@@ -6,6 +6,7 @@
 
 #include "costmodel/base/escape.hpp"
 #include "costmodel/base/path.hpp"
+#include "costmodel/base/unit_text.hpp"
 #include "costmodel/config/map_reader.hpp"
 #include "costmodel/config/override.hpp"
 #include "costmodel/config/yaml.hpp"
@@ -87,19 +88,29 @@ WeightFormat published_weights(const ModelSpec& model) {
   return static_cast<WeightFormat>(at - weight_format_names.begin());
 }
 
+// Engines refuse more than the model takes (vllm/config/model.py, _get_and_verify_max_len).
+void require_within_context(const ModelSpec& model, const Value& written, std::int64_t length) {
+  if (model.context_length == 0 || length <= model.context_length) return;
+  throw ConfigError(written.mark,
+                    fmt::format("max_model_len {} exceeds the model's context_length {}",
+                                format_integer(length), format_integer(model.context_length)),
+                    "lower it, or raise model.context_length where its positions are scaled");
+}
+
 // Absent, an engine takes the model's length; longer requests are taken to be served all the same.
 void require_length(const ModelSpec& model, const Value& serving, ServingSpec& s) {
   const std::int64_t longest = longest_request(s);
   const Value* written = serving.find("max_model_len");
   s.length_open = s.max_model_len == 0;
   if (written == nullptr) s.max_model_len = std::max(model.context_length, longest);
+  if (written != nullptr) require_within_context(model, *written, s.max_model_len);
   if (s.max_model_len == 0) s.max_model_len = longest;  // auto
   if (s.max_model_len >= longest) return;
-  throw ConfigError(
-      written->mark,
-      fmt::format("requests of {} tokens, prompt and answer, exceed max_model_len {}", longest,
-                  s.max_model_len),
-      fmt::format("raise it to {}, or shorten input_tokens or output_tokens", longest));
+  throw ConfigError(written->mark,
+                    fmt::format("requests of {} tokens, prompt and answer, exceed max_model_len {}",
+                                format_integer(longest), format_integer(s.max_model_len)),
+                    fmt::format("raise it to {}, or shorten input_tokens or output_tokens",
+                                format_integer(longest)));
 }
 
 ServingSpec read_spec(const Value& value, const ConfigPath& path, const ModelSpec& model,

@@ -1,9 +1,8 @@
 #include "planner/exchange/json_imported.hpp"
-#include "costmodel/base/json_text.hpp"
 
-#include <charconv>
-#include <cstdint>
 #include <nlohmann/json.hpp>
+
+#include "costmodel/base/json_text.hpp"
 
 namespace planner {
 

@@ -57,12 +57,11 @@ inline costmodel::Value* at_path(costmodel::Value& root, const std::vector<std::
 inline std::string shrunk(std::string yaml, const Judge& judge) {
   for (bool smaller = true; smaller;) {
     smaller = false;
-    const costmodel::Value tree = costmodel::parse_yaml(yaml, "drawn.yaml");
+    costmodel::Value tree = costmodel::parse_yaml(yaml, "drawn.yaml");
     std::vector<std::vector<std::string>> maps;
     list_maps(tree, {}, maps);
     for (const auto& path : maps) {
-      const std::vector<costmodel::Value::Entry> entries =
-          at_path(const_cast<costmodel::Value&>(tree), path)->entries;
+      const std::vector<costmodel::Value::Entry> entries = at_path(tree, path)->entries;
       for (const auto& entry : entries) {
         costmodel::Value less = costmodel::parse_yaml(yaml, "drawn.yaml");
         costmodel::Value* map = at_path(less, path);

@@ -151,8 +151,8 @@ TEST_CASE("names in a file lead into its folder, the directories and allowed fol
   other.write("secret.yaml", "v: 7\n");
   other.write("models/ours.yaml", "v: 8\n");
   scratch.write("scenario.yaml", "x: 1\n");
-  scratch.write("deep/model.yaml", "base: ../shared.yaml\n");
-  scratch.write("shared.yaml", "v: 9\n");
+  scratch.write("deep/model.yaml", "base: ../common.yaml\n");
+  scratch.write("common.yaml", "v: 9\n");
   scratch.write("outer.yaml", "base: " + (other.path / "secret.yaml").string() + "\n");
   fs::create_symlink(other.path / "secret.yaml", scratch.path / "linked.yaml");
   fs::create_directory_symlink(other.path, scratch.path / "folder");

@@ -187,6 +187,10 @@ TEST_CASE("vLLM does not start without room for a request of max_model_len") {
   CHECK_THROWS_WITH_AS(memory("stack: vllm-0.9, max_model_len: 512"),
                        doctest::Contains("requests of 576 tokens, prompt and answer, exceed"),
                        ConfigError);
+  CHECK_THROWS_WITH_AS(
+      memory("stack: vllm-0.9, max_model_len: 200000"),
+      doctest::Contains("max_model_len 200,000 exceeds the model's context_length 131,072; lower"),
+      ConfigError);
 }
 
 TEST_CASE("Weights have the format in which their publisher has them") {
