@@ -122,7 +122,7 @@ Seconds time(const Scan& o, Pass pass, const DeviceSpec& device, Precision preci
   const Work work = work_of(o, pass, storage_bytes(precision));
   const Seconds moving = bytes_time(work, device);
   if (o.rule == ScanRule::channels) return moving;  // no products: nothing measured its arithmetic
-  if (o.rule == ScanRule::state_space) {
+  if (o.rule == ScanRule::state_space || o.rule == ScanRule::linear) {
     const double each = pass == Pass::forward ? scan_forward : scan_backward;
     const double peak = device.peak_of(attention_precision(precision)).value *
                         device.gemm_efficiency_of(attention_precision(precision));

@@ -17,7 +17,7 @@ double area(std::int64_t rows, std::int64_t cols) {
 
 KernelOp norm_kernel(const Norm& o) {
   if (o.gains > 1) return KernelOp::head_norm;
-  return o.kind == Normalization::layernorm ? KernelOp::layernorm : KernelOp::rmsnorm;
+  return o.kind == Normalization::rmsnorm ? KernelOp::rmsnorm : KernelOp::layernorm;
 }
 
 std::optional<Elements> elements_of(const Op& op) {

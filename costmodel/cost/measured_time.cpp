@@ -11,7 +11,7 @@ MeasuredOp residual_op(const BiasDropoutAdd& o) {
 
 MeasuredOp norm_op(const Norm& o) {
   if (o.gains > 1) return MeasuredOp::head_norm;
-  return o.kind == Normalization::layernorm ? MeasuredOp::layernorm : MeasuredOp::rmsnorm;
+  return o.kind == Normalization::rmsnorm ? MeasuredOp::rmsnorm : MeasuredOp::layernorm;
 }
 
 // No table covers blocks of a ring, cross-attention, a different value size, a window, packed

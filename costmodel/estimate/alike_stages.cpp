@@ -26,18 +26,6 @@ std::vector<std::size_t> first_alike(const std::vector<LayerMix>& mixes) {
   return first;
 }
 
-LayerMix together(const LayerMix& a, const LayerMix& b) {
-  LayerMix sum;
-  for (const auto number :
-       {&LayerMix::dense, &LayerMix::dense_again, &LayerMix::moe, &LayerMix::moe_again,
-        &LayerMix::encoder, &LayerMix::encoder_again, &LayerMix::decoder, &LayerMix::decoder_again,
-        &LayerMix::scan, &LayerMix::scan_again, &LayerMix::attention, &LayerMix::attention_again,
-        &LayerMix::mlp, &LayerMix::mlp_again, &LayerMix::experts, &LayerMix::experts_again})
-    sum.*number = a.*number + b.*number;
-  sum.decoder_starts = a.decoder_starts || b.decoder_starts;
-  return sum;
-}
-
 // The index of the last entry for which `same` holds, else the number of entries.
 template <class Entry, class Same>
 std::size_t index_of(const std::vector<Entry>& entries, Same same) {
@@ -65,8 +53,7 @@ void set_kinds(const std::vector<std::size_t>& first, const ParallelPlan& plan,
     if (alike.kind_of.back() < alike.kinds.size()) continue;
     AlikeStages::Kind& kind = alike.kinds.emplace_back();
     kind.rank = r;
-    for (int v = 0; v < plan.chunks(); ++v)
-      kind.layers = together(kind.layers, alike.mixes[stage(r, v)]);
+    for (int v = 0; v < plan.chunks(); ++v) kind.layers = kind.layers + alike.mixes[stage(r, v)];
   }
 }
 

@@ -16,11 +16,6 @@ Bytes working_set(const Footprint& own, bool alternate) {
   return alternate ? max(Bytes(0), most + own.kept - own.kept_alternate) : most;
 }
 
-bool is_end(LayerKind kind) {
-  return kind == LayerKind::head || kind == LayerKind::embedding ||
-         kind == LayerKind::decoder_embedding;
-}
-
 // One backward of a stage, moment by moment.
 class BackwardWalk {
  public:
@@ -33,8 +28,8 @@ class BackwardWalk {
         gathers_(in.on.training.stack.zero.prefetch ? 2 : 1) {
     if (!by_unit_) return;
     each_layer(in, k, [&](LayerKind kind, const LayerCost& layer, bool, int count) {
-      if (is_end(kind)) gathered_ += gathered(layer, of_own(k, kind, layer));
-      if (!is_end(kind)) layers_ += count;
+      if (kind.is_end()) gathered_ += gathered(layer, of_own(k, kind, layer));
+      if (!kind.is_end()) layers_ += count;
     });
   }
 
@@ -42,7 +37,7 @@ class BackwardWalk {
   void run(std::size_t k, const Visit& visit) {
     each_layer(in_, k, [&](LayerKind kind, const LayerCost& layer, bool again, int count) {
       const double own = of_own(k, kind, layer);
-      if (is_end(kind)) {
+      if (kind.is_end()) {
         visit(kind, again, false, layer.footprint, moment(layer, false, Bytes(0), 0, gathered_));
         freed_ += layer.footprint.kept;
         if (by_unit_) {

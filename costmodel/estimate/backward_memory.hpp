@@ -52,16 +52,16 @@ void each_layer(const PlanInputs& in, std::size_t k, const Visit& visit) {
   if (k == in.last_stage()) add(LayerKind::head, *f.head, false, 1);
   if (keeps_alternate(in)) {
     for (std::size_t i = f.count; i-- > 0;)
-      add(f.kinds[i].group->kind, *f.kinds[i].again, true, f.kinds[i].number(mix));
+      add(f.kinds[i].kind, *f.kinds[i].again, true, f.kinds[i].number(mix));
     if (k == 0) add(LayerKind::embedding, *f.embedding, false, 1);
     return;
   }
   for (std::size_t i = f.count; i-- > 0;) {
     const LayerPrices::Kind& kind = f.kinds[i];
-    add(kind.group->kind, *kind.whole, false, kind.number(mix) - kind.repeated(mix));
+    add(kind.kind, *kind.whole, false, kind.number(mix) - kind.repeated(mix));
   }
   for (std::size_t i = f.count; i-- > 0;)
-    add(f.kinds[i].group->kind, *f.kinds[i].again, true, f.kinds[i].repeated(mix));
+    add(f.kinds[i].kind, *f.kinds[i].again, true, f.kinds[i].repeated(mix));
   if (mix.decoder_starts) add(LayerKind::decoder_embedding, *f.decoder_embedding, false, 1);
   if (k == 0) add(LayerKind::embedding, *f.embedding, false, 1);
 }

@@ -28,7 +28,7 @@ Evaluator::Evaluator(ModelSpec model, ClusterSpec cluster, TrainingSpec training
     model_flops_ += costmodel::model_flops(op_list(kind, whole), mask) *
                     (static_cast<double>(count) * static_cast<double>(on_.training.global_batch));
   };
-  for (const LayerGroup& group : layer_groups(on_.model)) add(group.kind, all.*group.number);
+  for (const LayerCount& own : layer_counts_of(on_.model, all)) add(own.kind, own.number);
   const auto more = static_cast<int>(on_.model.mtp_layers);
   add(LayerKind::head, 1 + more);
   if (more == 0) return;

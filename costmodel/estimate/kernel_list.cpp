@@ -22,10 +22,10 @@ class List {
     const ModelSpec& model = evaluator_.model();
     const LayerMix& mix = cost_.stages[stage_].layers;
     if (stage_ == 0) layers(LayerKind::embedding, 1, 0);
-    for (const LayerGroup& group : layer_groups(model)) {
-      if (group.kind == LayerKind::decoder && mix.decoder_starts)
+    for (const LayerCount& own : layer_counts_of(model, mix)) {
+      if (own.kind.its.mixer == Mixer::decoder && mix.decoder_starts)
         layers(LayerKind::decoder_embedding, 1, 0);
-      layers(group.kind, mix.*group.number, mix.*group.again);
+      layers(own.kind, own.number, own.again);
     }
     if (stage_ + 1 == cost_.stages.size()) {
       const auto more = static_cast<int>(model.mtp_layers);
@@ -87,8 +87,7 @@ class List {
     }
     for (const KernelTime& each : copies) launched.emplace_back(each.name, each);
     PassPace pace;
-    pace.name =
-        std::string(layer_kind_names[static_cast<std::size_t>(kind)]) + ", " + std::string(passes);
+    pace.name = describe(kind) + ", " + std::string(passes);
     pace.layers = number;
     pace.launches = cost.launches;
     pace.host = cost.host;
@@ -127,9 +126,8 @@ class List {
   }
 
   LayerKind first_kind() const {
-    const LayerMix& mix = cost_.stages[stage_].layers;
-    for (const LayerGroup& group : layer_groups(evaluator_.model()))
-      if (mix.*group.number > 0) return group.kind;
+    for (const LayerCount& own : layer_counts_of(evaluator_.model(), cost_.stages[stage_].layers))
+      if (own.number > 0) return own.kind;
     return LayerKind::block;
   }
 
@@ -138,10 +136,8 @@ class List {
     if (kernel_set(on.training).empty()) return {};
     const bool shared = kind == LayerKind::head && stage_ == 0 && on.model.tie_embeddings &&
                         !on.training.fine_tuning.adapts();
-    const bool end = kind == LayerKind::head || kind == LayerKind::embedding ||
-                     kind == LayerKind::decoder_embedding;
-    return shard_copies(cost, {shared ? vocabulary_table(on.model, plan_.tp) : 0, end}, plan_, on,
-                        cost_.micro_batches);
+    return shard_copies(cost, {shared ? vocabulary_table(on.model, plan_.tp) : 0, kind.is_end()},
+                        plan_, on, cost_.micro_batches);
   }
 
   const PlanCost& cost_;

@@ -1,9 +1,10 @@
 // The layers of a virtual stage by kind, and other facts of a plan that several prices use.
 #pragma once
 
+#include <array>
 #include <compare>
 #include <cstdint>
-#include <span>
+#include <numeric>
 #include <vector>
 
 #include "costmodel/operators/lifetimes.hpp"
@@ -13,35 +14,25 @@
 
 namespace costmodel {
 
-// The numbers of layers of a virtual stage by kind, and how many of each are recomputed (`_again`).
+// The numbers of layers of a virtual stage by kind, in the order of ModelSpec::blocks(), and how
+// many of each are recomputed (`again`).
 struct LayerMix {
-  int dense = 0, moe = 0;
-  int dense_again = 0, moe_again = 0;
-  int encoder = 0, decoder = 0;  // encoder-decoder models
-  int encoder_again = 0, decoder_again = 0;
-  int scan = 0, attention = 0, mlp = 0, experts = 0;  // a hybrid's
-  int scan_again = 0, attention_again = 0, mlp_again = 0, experts_again = 0;
-  int window = 0, window_moe = 0, delta = 0, delta_moe = 0;  // of an attention pattern
-  int window_again = 0, window_moe_again = 0, delta_again = 0, delta_moe_again = 0;
-  int delta_net = 0, delta_net_again = 0;  // a hybrid's
-  bool decoder_starts = false;             // includes the first decoder layer
-  int layers() const {
-    return dense + moe + encoder + decoder + scan + attention + mlp + experts + window +
-           window_moe + delta + delta_moe + delta_net;
-  }
+  std::array<int, most_blocks> number{}, again{};
+  bool decoder_starts = false;  // includes the first decoder layer
+  int layers() const { return std::accumulate(number.begin(), number.end(), 0); }
   auto operator<=>(const LayerMix&) const = default;
 };
+LayerMix operator+(const LayerMix& a, const LayerMix& b);
 
-// A kind of layer of a model, and its members in LayerMix. A model has six kinds at most.
-inline constexpr std::size_t most_layer_groups = 6;
-struct LayerGroup {
+// Of an encoder-decoder model, the places of its two kinds.
+inline constexpr std::size_t encoder_place = 0, decoder_place = 1;
+
+// The layers of a stage of one kind.
+struct LayerCount {
   LayerKind kind;
-  int LayerMix::*number;
-  int LayerMix::*again;
+  int number = 0, again = 0;
 };
-
-// The groups of a model; for an encoder-decoder model in the order of the stacks.
-std::span<const LayerGroup> layer_groups(const ModelSpec& model);
+std::vector<LayerCount> layer_counts_of(const ModelSpec& model, const LayerMix& mix);
 
 // The kind of a layer of multi-token prediction: that of the model's last layer.
 LayerKind mtp_layer(const ModelSpec& model);

@@ -32,7 +32,8 @@ Bytes kept_by(const PlanInputs& in, std::size_t k) {
     kept += kind.again->footprint.kept * repeated +
             kind.whole->footprint.kept * (kind.number(mix) - repeated);
   }
-  if (mix.decoder > 0) {  // and holds the encoder's output
+  if (in.on.model.encoder_decoder() &&
+      mix.number[decoder_place] > 0) {  // and holds the encoder's output
     kept += passed_on(in.plan, in.on.training.sequence, in.on) /
             (in.plan.sequence_parallel ? in.plan.tp : 1);
   }

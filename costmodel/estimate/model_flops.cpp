@@ -25,7 +25,7 @@ ModelFlops model_flops(const OpList& list, LayerKind kind) {
   for (const auto& steps : {forward_steps(list), backward_steps(list)}) {
     for (const Step& step : steps) {
       const Work work = work_of(step.node->op, step.pass, 2);
-      const double part = kind == LayerKind::encoder ? 1 : unmasked(step.node->op);
+      const double part = kind.its.mixer == Mixer::encoder ? 1 : unmasked(step.node->op);
       sum += {work.model, work.model * part, work.executed};
     }
   }

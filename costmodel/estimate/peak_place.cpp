@@ -68,7 +68,7 @@ PeakPlace peak_place(const PlanInputs& in, const PlanCost& cost) {
     if (last ? k == in.last_stage() : own.moment.sum() > at.moment.sum()) at = own;
   }
   if (at.after) {
-    place.layer = layer_kind_names[static_cast<std::size_t>(LayerKind::embedding)];
+    place.layer = describe(LayerKind::embedding);
     place.op = at.moment.buffers > Bytes(0) ? "gradient reduction" : "";  // else they are complete
     place.pass = "backward";
     place.working = at.moment.buffers;
@@ -78,7 +78,7 @@ PeakPlace peak_place(const PlanInputs& in, const PlanCost& cost) {
   const OpList list = build_layer(at.kind, in.on.model, context_of(in.plan, in.on));
   const Footprint own = footprint(list, region);
   const int node = at.backward ? own.backward_at : own.forward_at;
-  place.layer = layer_kind_names[static_cast<std::size_t>(at.kind)];
+  place.layer = describe(at.kind);
   if (node >= 0) place.op = list.nodes[static_cast<std::size_t>(node)].name();
   place.pass = !at.backward ? "forward" : own.in_recomputation ? "recomputed" : "backward";
   place.working = at.backward ? own.backward_transient : own.forward_transient;

@@ -46,7 +46,7 @@ PriceCache::LayerKey PriceCache::key_of(const ParallelPlan& plan, const Workload
 
 const LayerCost& PriceCache::layer(LayerKey key, LayerKind kind, const ParallelPlan& plan,
                                    Recomputed what, const Workload& on) {
-  key[0] = pair(static_cast<std::int64_t>(kind), static_cast<std::int64_t>(what));
+  key[0] = pair(kind.code(), static_cast<std::int64_t>(what));
   auto& known = layers_[key];
   if (known != nullptr) return *known;
   const LayerContext context = context_of(plan, on);
@@ -73,9 +73,10 @@ LayerPrices PriceCache::price_layers(const LayerKey& key, const ParallelPlan& pl
   LayerPrices f;
   f.embedding = whole(LayerKind::embedding);
   f.head = whole(LayerKind::head);
-  for (const LayerGroup& group : layer_groups(on.model)) {
-    const LayerCost& again = layer(key, group.kind, plan, region, on);
-    f.kinds[f.count++] = {&group, &again, plan.recompute.layers > 0 ? whole(group.kind) : &again};
+  for (const Block& block : on.model.blocks()) {
+    const LayerCost& again = layer(key, block, plan, region, on);
+    f.kinds[f.count] = {block, f.count, &again, plan.recompute.layers > 0 ? whole(block) : &again};
+    ++f.count;
   }
   if (on.model.mtp_layers > 0) {
     f.mtp_start = whole(LayerKind::mtp_start);

@@ -21,13 +21,14 @@ namespace costmodel {
 struct LayerPrices {
   // `again` is a recomputed layer, `whole` one that keeps everything.
   struct Kind {
-    const LayerGroup* group = nullptr;
+    LayerKind kind = LayerKind::block;
+    std::size_t place = 0;  // in a LayerMix
     const LayerCost* again = nullptr;
     const LayerCost* whole = nullptr;
-    int number(const LayerMix& mix) const { return mix.*group->number; }
-    int repeated(const LayerMix& mix) const { return mix.*group->again; }
+    int number(const LayerMix& mix) const { return mix.number[place]; }
+    int repeated(const LayerMix& mix) const { return mix.again[place]; }
   };
-  std::array<Kind, most_layer_groups> kinds;  // as layer_groups has them
+  std::array<Kind, most_blocks> kinds;  // as ModelSpec::blocks() has them
   std::size_t count = 0;
   const LayerCost* embedding = nullptr;
   const LayerCost* head = nullptr;

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <deque>
 #include <utility>
 
 #include "costmodel/base/units.hpp"
@@ -47,8 +48,8 @@ Key<M> usually(Key<M> row, Field field, Usual usual) {
 }
 
 // ... and said in `assumed`, for keys that affect the result.
-template <class Value, class Usual>
-Key<M> assumed(Key<M> row, Value M::*field, Usual usual) {
+template <class Fields, class Value, class Usual>
+Key<M> assumed(Key<M> row, Value Fields::*field, Usual usual) {
   row.read = [=, name = row.name, read = row.read](MapReader& reader, M& model) {
     if (reader.optional(name) != nullptr) return read(reader, model);
     model.*field = usual(model);
@@ -61,6 +62,13 @@ Key<M> assumed_size(std::string_view name, std::int64_t M::*field, std::int64_t 
                     std::string_view help) {
   return assumed(key::whole<M>(name, field, small_widths, help), field,
                  [usual](const M&) { return usual; });
+}
+
+// Of the products of low rank of RWKV-7.
+Key<M> rank(std::string_view name, std::int64_t M::*field, std::string_view of) {
+  static std::deque<std::string> texts;  // a key refers to its help
+  texts.push_back(fmt::format("of the product of low rank that RWKV-7's {} comes from", of));
+  return key::required(key::whole<M>(name, field, small_widths, texts.back()));
 }
 
 // A number that changes neither time nor memory.
@@ -204,6 +212,7 @@ void add_choices(Table& table) {
 void add_block(Table& table) {
   add(table, P::block, key::flag<M>("qk_norm", &M::qk_norm, "normalised queries and keys (Qwen3)"),
       key::flag<M>("qk_norm_whole", &M::qk_norm_whole, "qk_norm over all heads at once (OLMo 2)"),
+      key::flag<M>("qk_norm_gains", &M::qk_norm_gains, "qk_norm has weights; false: Llama 4"),
       key::word<M>("norm_placement", &M::norm_placement, norm_placement_names,
                    "of a layer's norms: before attention and MLP, both before and on "
                    "their results, on those (branch), after the residual"),
@@ -285,6 +294,9 @@ void add_mixtures(Table& table) {
 }
 
 void add_mixers(Table& table) {
+  static const std::string pattern_help =
+      fmt::format("a letter a layer, repeated: {}; absent: full attention, or the window",
+                  attention_letters_help());
   add(table, P::latent_rank,
       key::whole<M>("kv_lora_rank", &M::kv_lora_rank, small_widths,
                     "latent attention's of keys and values; absent: none"));
@@ -296,13 +308,18 @@ void add_mixers(Table& table) {
       assumed_size("qk_pos_emb_head_dim", &M::qk_pos_emb_head_dim, 64,
                    "the rotary part; absent: 64"),
       assumed_size("v_head_dim", &M::v_head_dim, 128, "of latent attention's values; absent: 128"));
+  add(table, P::indexer,
+      key::required(key::whole<M>("index_heads", &M::index_heads, layer_counts,
+                                  "of sparse attention's indexer (DeepSeek-V3.2)")),
+      assumed_size("index_head_dim", &M::index_head_dim, 128, "of the indexer; absent: 128"),
+      assumed_size("index_topk", &M::index_topk, 2048,
+                   "keys that a query attends to, of the indexer's choice; absent: 2048"));
   add(table, P::window,
       key::whole<M>("sliding_window", &M::sliding_window, {0, 1'000'000'000},
                     "tokens that a query attends to, itself the last; 0: all before it"),
-      key::text<M>(
-          "attention_pattern", &M::attention_pattern,
-          "a letter a layer, repeated: F full attention, S the window, D a gated delta net; "
-          "absent: all alike"));
+      key::text<M>("attention_pattern", &M::attention_pattern, pattern_help),
+      key::whole<M>("attention_chunk", &M::attention_chunk, {0, 1'000'000'000},
+                    "tokens of a chunk, to which attention is confined (Llama 4); 0: none"));
   add(table, P::delta_net,
       key::required(key::whole<M>("linear_num_key_heads", &M::linear_num_key_heads, layer_counts,
                                   "of a gated delta net, of queries and of keys")),
@@ -320,7 +337,14 @@ void add_mixers(Table& table) {
                             "groups of a scan's heads that share B and C; absent: 1"),
               &M::ssm_groups, [](const M&) { return 1; }),
       key::whole<M>("dt_rank", &M::dt_rank, {0, small_widths.most},
-                    "Mamba-1's, of the time step; 0: Mamba-2"));
+                    "Mamba-1's, of the time step; 0: Mamba-2"),
+      key::flag<M>("scan_norms", &M::scan_norms, "of Mamba-1's time step, B and C (Jamba)"),
+      key::flag<M>("scan_output_norm", &M::scan_output_norm,
+                   "of Mamba-2's gated result; false: Falcon-H1"));
+  add(table, P::rwkv, rank("rwkv_decay_rank", &M::rwkv_decay_rank, "decay"),
+      rank("rwkv_rate_rank", &M::rwkv_rate_rank, "in-context learning rate"),
+      rank("rwkv_value_rank", &M::rwkv_value_rank, "value residual"),
+      rank("rwkv_gate_rank", &M::rwkv_gate_rank, "gate"));
   add(table, P::convolution,
       usually(key::whole<M>("conv_kernel", &M::conv_kernel, small_widths,
                             "taps of the convolution of a scan or a delta net; absent: 4"),
@@ -328,11 +352,10 @@ void add_mixers(Table& table) {
 }
 
 void add_stacks_and_remarks(Table& table) {
+  static const std::string pattern_help =
+      "of a hybrid, a letter a layer: " + pattern_letters_help();
   add(table, P::pattern,
-      key::required(key::text<M>("layer_pattern", &M::layer_pattern,
-                                 "of a hybrid, a letter a layer: M a Mamba-2 scan, * "
-                                 "attention, - an MLP, E experts, G a gated "
-                                 "delta net")));
+      key::required(key::text<M>("layer_pattern", &M::layer_pattern, pattern_help)));
   add(table, P::pattern_scan,
       usually(key::whole<M>("mamba_head_dim", &M::mamba_head_dim, small_widths,
                             "channels of a hybrid's scan head; absent: 64"),

@@ -34,10 +34,12 @@ enum class ModelPart {
   router,
   latent_rank,  // with which a model has the next
   latent_sizes,
+  indexer,
   window,
   delta_net,
   state,  // of scans
   scan,
+  rwkv,
   convolution,
   pattern,       // of a hybrid
   pattern_scan,  // of a hybrid's scans

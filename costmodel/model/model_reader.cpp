@@ -3,6 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
+#include <string>
+#include <vector>
 
 #include "costmodel/base/escape.hpp"
 #include "costmodel/config/map_reader.hpp"
@@ -12,8 +15,24 @@ namespace costmodel {
 
 namespace {
 
-bool has_letter(const ModelSpec& model, char letter) {
-  return model.layer_pattern.find(letter) != std::string::npos;
+bool has_letter(const std::string& pattern, char letter) {
+  return pattern.find(letter) != std::string::npos;
+}
+
+bool has(const ModelSpec& model, Mixer mixer) {
+  const std::vector<Block> blocks = model.blocks();
+  return std::ranges::find(blocks, mixer, &Block::mixer) != blocks.end();
+}
+
+// Refuses the first letter of a pattern that is none of `known`.
+void check_letters(const MapReader& reader, const char* key, const std::string& pattern,
+                   const std::string& known, const std::string& help) {
+  const std::size_t wrong = pattern.find_first_not_of(known);
+  if (wrong == std::string::npos) return;
+  throw ConfigError(reader.mark_of(key),
+                    fmt::format("{}: {} at letter {} is none of {}", key,
+                                quote(pattern.substr(wrong, 1)), wrong + 1, known),
+                    "one letter a layer: " + help);
 }
 
 // Reads the keys of latent attention; returns true, and sets the head sizes, if there are any.
@@ -29,17 +48,17 @@ bool read_latent_attention(MapReader& reader, ModelSpec& model) {
 void read_scan(MapReader& reader, ModelSpec& model) {
   read_part(reader, ModelPart::scan, model);
   read_part(reader, ModelPart::convolution, model);
-  if (model.dt_rank > 0 && (model.scan_head_dim() != 1 || !model.layer_pattern.empty())) {
+  const bool alone = model.kind == ModelKind::mamba;
+  if (model.dt_rank > 0 && (alone ? model.head_dim != 1 : !model.layer_pattern.empty())) {
     throw ConfigError(reader.mark_of("dt_rank"),
                       "dt_rank is Mamba-1's, whose heads are single channels",
                       "set kind: mamba and head_dim: 1, or leave dt_rank out");
   }
   if (model.scan_heads() % model.ssm_groups != 0) {
-    throw ConfigError(
-        reader.mark_of("ssm_groups"),
-        fmt::format("ssm_groups {} does not divide {} {}", model.ssm_groups,
-                    model.layer_pattern.empty() ? "heads" : "mamba_heads", model.scan_heads()),
-        "every group serves the same number of heads");
+    throw ConfigError(reader.mark_of("ssm_groups"),
+                      fmt::format("ssm_groups {} does not divide {} {}", model.ssm_groups,
+                                  alone ? "heads" : "mamba_heads", model.scan_heads()),
+                      "every group serves the same number of heads");
   }
 }
 
@@ -78,9 +97,16 @@ void read_stacks(MapReader& reader, ModelSpec& model) {
   }
 }
 
+// Of a model that has attention too.
+void read_scan_and_size(MapReader& reader, ModelSpec& model) {
+  read_part(reader, ModelPart::state, model);
+  read_part(reader, ModelPart::pattern_scan, model);
+  read_scan(reader, model);
+}
+
 void read_delta_net(MapReader& reader, ModelSpec& model) {
   read_part(reader, ModelPart::delta_net, model);
-  if (!has_letter(model, 'M')) read_part(reader, ModelPart::convolution, model);
+  if (!has(model, Mixer::scan)) read_part(reader, ModelPart::convolution, model);
   if (model.linear_num_value_heads % model.linear_num_key_heads != 0) {
     throw ConfigError(
         reader.mark_of("linear_num_key_heads"),
@@ -90,32 +116,49 @@ void read_delta_net(MapReader& reader, ModelSpec& model) {
   }
 }
 
-// Reads the window and the layers that have it, or a delta net, in place of full attention.
+// Whether the sizes that a mixer needs are given, and no mixer lacks them.
+void check_confined(MapReader& reader, const ModelSpec& model, Mixer mixer, std::int64_t tokens,
+                    const char* key) {
+  const bool used = has(model, mixer);
+  if (used && tokens == 0) reader.required(key);
+  const char letter = row_of(mixer).letter;
+  if (!used && !model.attention_pattern.empty() && tokens > 0) {
+    throw ConfigError(
+        reader.mark_of("attention_pattern"),
+        fmt::format("no layer of attention_pattern has the {}", key),
+        fmt::format("write {} for the layers that have it, or leave {} out", letter, key));
+  }
+}
+
+// Reads the mixers of the layers, and the sizes of those that are there.
 void read_attention_pattern(MapReader& reader, ModelSpec& model) {
   read_part(reader, ModelPart::window, model);
   const std::string& pattern = model.attention_pattern;
   const Mark mark = reader.mark_of("attention_pattern");
-  const std::size_t wrong = pattern.find_first_not_of("FSD");
-  if (wrong != std::string::npos) {
-    throw ConfigError(mark,
-                      fmt::format("attention_pattern: {} at letter {} is none of F, S and D",
-                                  quote(pattern.substr(wrong, 1)), wrong + 1),
-                      "one letter a layer, repeated: F full attention, S the sliding window, D a "
-                      "gated delta net");
-  }
+  check_letters(reader, "attention_pattern", pattern, attention_letters(),
+                attention_letters_help());
   if (static_cast<std::int64_t>(pattern.size()) > model.layers) {
     throw ConfigError(mark,
                       fmt::format("attention_pattern has {} letters, the model {} layers",
                                   pattern.size(), model.layers),
                       "write one letter a layer at most: it is repeated");
   }
-  const bool windows = pattern.find('S') != std::string::npos;
-  if (windows && model.sliding_window == 0) reader.required("sliding_window");
-  if (!windows && !pattern.empty() && model.sliding_window > 0) {
-    throw ConfigError(mark, "no layer of attention_pattern has the sliding_window",
-                      "write S for the layers that have it, or leave sliding_window out");
+  constexpr std::size_t most_mixers = most_blocks / 2;  // each with an MLP and with experts
+  if (std::set(pattern.begin(), pattern.end()).size() > most_mixers) {
+    throw ConfigError(mark, fmt::format("attention_pattern has more than {} kinds", most_mixers),
+                      "a model has few kinds of layers");
   }
-  if (pattern.find('D') != std::string::npos) read_delta_net(reader, model);
+  check_confined(reader, model, Mixer::window, model.sliding_window, "sliding_window");
+  check_confined(reader, model, Mixer::chunked, model.attention_chunk, "attention_chunk");
+  if (has(model, Mixer::scan) || has(model, Mixer::parallel)) read_scan_and_size(reader, model);
+  if (has(model, Mixer::delta) || has(model, Mixer::kimi_delta)) read_delta_net(reader, model);
+  if (has(model, Mixer::rwkv)) read_part(reader, ModelPart::rwkv, model);
+  if (!has(model, Mixer::sparse)) return;
+  read_part(reader, ModelPart::indexer, model);
+  if (model.q_lora_rank == 0) {
+    throw ConfigError(mark, "sparse attention is latent attention with a latent for its queries",
+                      "give kv_lora_rank and q_lora_rank, or write F for I");
+  }
 }
 
 // Reads a hybrid's pattern, whose length is the number of layers, and the scan's sizes. The keys
@@ -123,17 +166,13 @@ void read_attention_pattern(MapReader& reader, ModelSpec& model) {
 void read_pattern(MapReader& reader, ModelSpec& model) {
   read_part(reader, ModelPart::hidden, model);  // from which the scans take their size
   read_part(reader, ModelPart::pattern, model);
-  const std::size_t wrong = model.layer_pattern.find_first_not_of("M*-EG");
-  if (wrong != std::string::npos || model.layer_pattern.empty()) {
-    throw ConfigError(
-        reader.mark_of("layer_pattern"),
-        model.layer_pattern.empty()
-            ? std::string("layer_pattern is empty")
-            : fmt::format("layer_pattern: {} at letter {} is none of M, *, -, E and G",
-                          quote(model.layer_pattern.substr(wrong, 1)), wrong + 1),
-        "one letter a layer: M a Mamba-2 scan, * attention, - an MLP, E experts, G a "
-        "gated delta net");
+  std::string known;
+  for (const PatternLetter& row : pattern_letters()) known += row.letter;
+  if (model.layer_pattern.empty()) {
+    throw ConfigError(reader.mark_of("layer_pattern"), "layer_pattern is empty",
+                      "one letter a layer: " + pattern_letters_help());
   }
+  check_letters(reader, "layer_pattern", model.layer_pattern, known, pattern_letters_help());
   const auto letters = static_cast<std::int64_t>(model.layer_pattern.size());
   model.layers = letters;
   read_part(reader, ModelPart::layers, model);
@@ -143,11 +182,8 @@ void read_pattern(MapReader& reader, ModelSpec& model) {
         fmt::format("layers {}, but layer_pattern has {} letters", model.layers, letters),
         "leave layers out: it is the pattern's length");
   }
-  if (has_letter(model, 'G')) read_delta_net(reader, model);
-  if (!has_letter(model, 'M')) return;
-  read_part(reader, ModelPart::state, model);
-  read_part(reader, ModelPart::pattern_scan, model);
-  read_scan(reader, model);
+  if (has(model, Mixer::delta)) read_delta_net(reader, model);
+  if (has(model, Mixer::scan)) read_scan_and_size(reader, model);
 }
 
 void read_layers(MapReader& reader, ModelSpec& model) {
@@ -194,7 +230,7 @@ void read_attention(MapReader& reader, ModelSpec& model) {
 
 // An MLP is as wide as an expert, or an expert as an MLP, where only one of them is written.
 void read_experts(MapReader& reader, ModelSpec& model) {
-  if (model.kind != ModelKind::moe && !has_letter(model, 'E')) return;
+  if (model.kind != ModelKind::moe && !has_letter(model.layer_pattern, 'E')) return;
   read_part(reader, ModelPart::experts, model);
   if (model.top_k > model.experts) {
     throw ConfigError(reader.mark_of("top_k"),
@@ -259,7 +295,15 @@ void check_block(const MapReader& reader, const ModelSpec& m) {
          "experts in a parallel block are not modelled", "set parallel_block: false");
   refuse(m.qk_norm_whole && !m.qk_norm, "qk_norm_whole", "qk_norm_whole without qk_norm",
          "set qk_norm: true");
-  refuse(m.latent_attention() && (m.attention_gate || m.sliding_window > 0 || m.attention_sinks),
+  refuse(!m.causal && (m.attention_chunk > 0 || m.recurrent()), "causal",
+         "only full attention is modelled without a mask", "leave attention_pattern out");
+  refuse(
+      m.norm_placement != NormPlacement::before && m.recurrent() && m.linear_num_value_heads == 0,
+      "norm_placement", "norms of a scan's results are not modelled", "set norm_placement: before");
+  refuse(m.parallel_block && m.recurrent(), "parallel_block",
+         "a recurrence in a parallel block is not modelled", "set parallel_block: false");
+  refuse(m.latent_attention() && (m.attention_gate || m.sliding_window > 0 || m.attention_sinks ||
+                                  m.attention_chunk > 0),
          "kv_lora_rank", "latent attention with a window, a gate or sinks is not modelled",
          "leave them out");
   refuse(!m.causal && m.sliding_window > 0, "sliding_window",
@@ -346,6 +390,18 @@ void put_pattern(const ModelSpec& m, Value& map) {
   };
   if (m.sliding_window > 0) put("sliding_window", m.sliding_window);
   if (!m.attention_pattern.empty()) put("attention_pattern", m.attention_pattern);
+  if (m.attention_chunk > 0) put("attention_chunk", m.attention_chunk);
+  if (m.index_heads > 0) {
+    put("index_heads", m.index_heads);
+    put("index_head_dim", m.index_head_dim);
+    put("index_topk", m.index_topk);
+  }
+  if (m.rwkv_decay_rank > 0) {
+    put("rwkv_decay_rank", m.rwkv_decay_rank);
+    put("rwkv_rate_rank", m.rwkv_rate_rank);
+    put("rwkv_value_rank", m.rwkv_value_rank);
+    put("rwkv_gate_rank", m.rwkv_gate_rank);
+  }
   if (m.linear_num_value_heads == 0) return;
   put("linear_num_key_heads", m.linear_num_key_heads);
   put("linear_num_value_heads", m.linear_num_value_heads);
@@ -363,7 +419,9 @@ void put_scan(const ModelSpec& m, Value& map) {
   put("ssm_groups", m.ssm_groups);
   put("conv_kernel", m.conv_kernel);
   if (m.dt_rank > 0) put("dt_rank", m.dt_rank);
-  if (m.layer_pattern.empty()) return;
+  if (m.scan_norms) map.set("scan_norms", scalar_value("true"));
+  if (!m.scan_output_norm) map.set("scan_output_norm", scalar_value("false"));
+  if (m.kind == ModelKind::mamba) return;
   put("mamba_heads", m.mamba_heads);
   put("mamba_head_dim", m.mamba_head_dim);
 }
@@ -407,6 +465,7 @@ void put_block(const ModelSpec& m, Value& map) {
   };
   flag("qk_norm", m.qk_norm);
   flag("qk_norm_whole", m.qk_norm_whole);
+  if (!m.qk_norm_gains) map.set("qk_norm_gains", scalar_value("false"));
   if (m.norm_placement != NormPlacement::before) {
     const auto word = norm_placement_names[static_cast<std::size_t>(m.norm_placement)];
     map.set("norm_placement", scalar_value(std::string(word)));
@@ -432,7 +491,7 @@ Value to_value(const ModelSpec& m) {
     map.set(key, scalar_value(fmt::format("{}", value)));
   };
   put("kind", model_kind_names[static_cast<std::size_t>(m.kind)]);
-  const bool hybrid = !m.layer_pattern.empty(), attends = m.state_size == 0 || hybrid;
+  const bool hybrid = !m.layer_pattern.empty(), attends = m.kind != ModelKind::mamba;
   if (hybrid) {
     put("layer_pattern", m.layer_pattern);
   } else if (m.encoder_decoder()) {

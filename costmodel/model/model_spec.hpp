@@ -8,6 +8,8 @@
 #include <string_view>
 #include <vector>
 
+#include "costmodel/model/block.hpp"
+
 namespace costmodel {
 
 enum class ModelKind { gpt, llama, moe, mamba, t5, hybrid };
@@ -17,7 +19,8 @@ enum class Positions { learned, rotary, alibi, none, relative };
 // How a router turns scores into weights of experts: softmax over the chosen ones, softmax over all
 // before the choice (DeepSeek-V2), or a sigmoid of each (DeepSeek-V3, arXiv:2412.19437, eq. 15).
 enum class RouterScore { softmax, pre_softmax, sigmoid };
-enum class Normalization { layernorm, rmsnorm };
+// layernorm_no_bias: LayerNorm with a weight alone (Cohere).
+enum class Normalization { layernorm, rmsnorm, layernorm_no_bias };
 // How rotary positions are stretched beyond the length that a model was trained at (transformers,
 // modeling_rope_utils.py): Llama 3.1's by bands of frequency, YaRN's (arXiv:2309.00071), all
 // frequencies by one factor, a factor of the length, LongRoPE's (arXiv:2402.13753).
@@ -37,7 +40,8 @@ inline constexpr std::array<std::string_view, 5> positions_names{"learned", "rot
                                                                  "none", "relative"};
 inline constexpr std::array<std::string_view, 3> router_score_names{"softmax", "pre-softmax",
                                                                     "sigmoid"};
-inline constexpr std::array<std::string_view, 2> normalization_names{"layernorm", "rmsnorm"};
+inline constexpr std::array<std::string_view, 3> normalization_names{"layernorm", "rmsnorm",
+                                                                     "layernorm-no-bias"};
 inline constexpr std::array<std::string_view, 6> rope_scaling_names{
     "none", "llama3", "yarn", "linear", "dynamic", "longrope"};
 inline constexpr std::array<std::string_view, 4> checkpoint_names{"bf16", "fp8", "int4", "mxfp4"};
@@ -68,63 +72,66 @@ struct ModelNumbers {
   double attention_multiplier = 0;  // in place of 1 / sqrt(head_dim); 0: that
 };
 
-struct ModelSpec : ModelNumbers {
-  std::string name;
-  std::string title;
-  ModelKind kind = ModelKind::gpt;
-  std::int64_t layers = 0;    // l
-  std::int64_t hidden = 0;    // h
+// Attention: softmax(Q Kᵀ) V over heads of queries; heads of keys and values may be shared.
+struct AttentionFields {
   std::int64_t heads = 0;     // a
   std::int64_t kv_heads = 0;  // a for multi-head, 1 for multi-query attention
   std::int64_t head_dim = 0;  // of queries and keys
-  // Multi-head latent attention (DeepSeek-V2, arXiv:2405.04434, section 2.1): the keys and values
-  // of all heads are projected up from one latent vector per token, the queries from another. The
-  // names are Megatron's.
+  bool qkv_bias = true;
+  bool qk_norm = false;             // normalised queries and keys (Qwen3)
+  bool qk_norm_whole = false;       // ... over all heads at once, not head by head (OLMo 2)
+  bool qk_norm_gains = true;        // ... times weights (not Llama 4's)
+  bool attention_gate = false;      // the result times a sigmoid (Qwen3-Next)
+  bool attention_sinks = false;     // a learned logit for each head in its softmax (gpt-oss)
+  bool causal = true;               // no token attends to later ones
+  std::int64_t sliding_window = 0;  // a query attends to itself and as many less one before; 0: all
+  std::int64_t attention_chunk = 0;  // tokens of a chunk, to which attention is confined; 0: none
+};
+
+// Multi-head latent attention (DeepSeek-V2, arXiv:2405.04434, section 2.1): the keys and values of
+// all heads are projected up from one latent vector per token, the queries from another. The names
+// are Megatron's.
+struct LatentAttentionFields {
   std::int64_t kv_lora_rank = 0;         // 0: standard attention
   std::int64_t q_lora_rank = 0;          // 0: queries are projected directly from the hidden state
   std::int64_t qk_head_dim = 0;          // of queries and keys without the rotary part
   std::int64_t qk_pos_emb_head_dim = 0;  // the rotary part; all heads share its key
   std::int64_t v_head_dim = 0;           // 0: head_dim
-  std::int64_t ffn_hidden = 0;
-  bool gated_mlp = false;  // gate and up projections, multiplied (SwiGLU)
-  ActivationFunction activation = ActivationFunction::gelu;
-  std::int64_t vocab = 0;      // V, before padding
-  bool tie_embeddings = true;  // output projection shares the token embedding
-  Positions positions = Positions::learned;
-  std::int64_t max_positions = 0;   // rows of the learned table
-  std::int64_t context_length = 0;  // tokens that it takes, prompt and answer; 0: not known
-  // Of the published weights: their format; and of those in fp8, what keeps 16 bits: attention's
-  // products, and so many of the first and of the last layers.
-  CheckpointFormat checkpoint = CheckpointFormat::bf16;
-  bool unquantized_attention = false;
-  std::int64_t unquantized_layers = 0;
-  Normalization normalization = Normalization::layernorm;
-  bool linear_bias = true;
-  bool qkv_bias = true;
-  bool qk_norm = false;         // normalised queries and keys (Qwen3)
-  bool qk_norm_whole = false;   // ... over all heads at once, not head by head (OLMo 2)
-  bool embedding_norm = false;  // a normalisation after the embedding (BLOOM)
-  NormPlacement norm_placement = NormPlacement::before;
-  std::int64_t embedding_dim = 0;  // of the token table, projected to h and back (OPT 350M); 0: h
-  bool attention_gate = false;     // the result of attention times a sigmoid (Qwen3-Next)
-  bool attention_sinks = false;    // a learned logit for each head in its softmax (gpt-oss)
-  // Bidirectional encoders (BERT, arXiv:1810.04805, section 3): attention without a mask, a table
-  // of token types, and before the logits a product, an activation and a norm; the logits then have
-  // a bias. The pooler is a product over the first token.
-  bool causal = true;
-  std::int64_t token_types = 0;
-  bool head_transform = false, pooler = false;
-  // A query attends to itself and the sliding_window - 1 tokens before it (Mistral,
-  // arXiv:2310.06825, section 2). attention_pattern says in which layers: one letter a layer,
-  // repeated: F full attention, S a sliding window, D a gated delta net. Empty: in all.
-  std::int64_t sliding_window = 0;  // 0: none
-  std::string attention_pattern;
-  // A gated delta net (Yang et al. 2024, arXiv:2412.06464): a linear recurrence in place of
-  // attention. The names are Megatron's.
+  // The indexer of sparse attention (DeepSeek-V3.2, arXiv:2512.02556, section 2.1): its heads of
+  // queries share one key a token, and each query attends to the index_topk keys they score best.
+  std::int64_t index_heads = 0, index_head_dim = 0, index_topk = 0;
+};
+
+// A gated delta net (Yang et al. 2024, arXiv:2412.06464), or Kimi delta attention: a linear
+// recurrence in place of attention. The names are Megatron's.
+struct DeltaNetFields {
   std::int64_t linear_num_key_heads = 0, linear_num_value_heads = 0;
   std::int64_t linear_key_head_dim = 0, linear_value_head_dim = 0;
-  // Mixture of experts (Shazeer et al. 2017, arXiv:1701.06538): some layers have `experts` MLPs, of
-  // which each token uses top_k, and shared MLPs that every token uses.
+};
+
+// Mamba-2 (Dao and Gu 2024, arXiv:2405.21060): a state-space scan over heads of channels.
+struct ScanFields {
+  std::int64_t state_size = 0;  // N; 0: no scan
+  std::int64_t ssm_groups = 0;  // all heads of a group share B and C
+  std::int64_t conv_kernel = 0;
+  // Mamba-1 (Gu and Dao 2023, arXiv:2312.00752, section 3): every channel is a head with a decay of
+  // its own for each state; its time step comes from a product of this rank. 0: Mamba-2.
+  std::int64_t dt_rank = 0;
+  // Of a model that has attention too; 0: the scan's are heads and head_dim.
+  std::int64_t mamba_heads = 0, mamba_head_dim = 0;
+  bool scan_norms = false;       // of Mamba-1's time step, B and C (Jamba)
+  bool scan_output_norm = true;  // of Mamba-2's result (not Falcon-H1's)
+};
+
+// RWKV-7's time mixing (arXiv:2503.14456, section 4): the ranks of the products that decay, rate,
+// value and gate come from. Its heads are attention's.
+struct RwkvFields {
+  std::int64_t rwkv_decay_rank = 0, rwkv_rate_rank = 0, rwkv_value_rank = 0, rwkv_gate_rank = 0;
+};
+
+// Mixture of experts (Shazeer et al. 2017, arXiv:1701.06538): some layers have `experts` MLPs, of
+// which each token uses top_k, and shared MLPs that every token uses.
+struct ExpertFields {
   std::int64_t experts = 0;  // 0: all layers are dense
   std::int64_t top_k = 0;
   std::int64_t expert_ffn_hidden = 0;
@@ -145,43 +152,79 @@ struct ModelSpec : ModelNumbers {
   RouterScore router_score = RouterScore::softmax;
   bool router_bias = false;
   double router_scaling = 1;
-  // Multi-token prediction (section 2.2 there): further layers, each with a projection of 2h to h
-  // and the head again, on the last stage.
-  std::int64_t mtp_layers = 0;
-  // Mamba-2 (Dao and Gu 2024, arXiv:2405.21060): every layer is a state-space scan over `heads`
-  // heads of head_dim channels, without attention and MLP.
-  std::int64_t state_size = 0;  // N; 0: no scan
-  std::int64_t ssm_groups = 0;  // all heads of a group share B and C
-  std::int64_t conv_kernel = 0;
-  // Mamba-1 (Gu and Dao 2023, arXiv:2312.00752, section 3): every channel is a head with a decay of
-  // its own for each state; its time step comes from a product of this rank. 0: Mamba-2.
-  std::int64_t dt_rank = 0;
-  // A hybrid (Nemotron-H, arXiv:2504.03624, section 2.1): one letter a layer, as Megatron's
-  // --hybrid-layer-pattern has them. Each layer is one block with its norm and residual: M a scan,
-  // * attention, - an MLP, E experts, G a gated delta net. Empty: all layers alike, or as `experts`
-  // says.
-  std::string layer_pattern;
-  std::int64_t mamba_heads = 0, mamba_head_dim = 0;  // of the scan; heads and head_dim: attention's
-  // Encoder-decoder (T5: arXiv:1910.10683, section 2.1): `layers` counts both stacks, the encoder's
-  // first. A decoder layer has self-attention and cross-attention to the encoder's output.
+};
+
+// Encoder-decoder (T5: arXiv:1910.10683, section 2.1): `layers` counts both stacks, the encoder's
+// first. A decoder layer has self-attention and cross-attention to the encoder's output.
+struct StackFields {
   std::int64_t encoder_layers = 0;  // 0: a decoder-only model
   std::int64_t decoder_layers = 0;
   // Of a decoder layer where they are not the encoder's; both share hidden and head_dim, which
   // cross-attention needs.
   std::int64_t decoder_heads = 0, decoder_ffn_hidden = 0;  // 0: heads, ffn_hidden
-  bool parallel_block = false;  // attention and MLP in parallel on one input (GPT-NeoX)
-  bool shared_norm = false;     // ... after one norm for both (Falcon 7B)
-  double dropout = 0;           // of embedding, attention and hidden states
+};
+
+// Of the published weights: their format; and of those in fp8, what keeps 16 bits: attention's
+// products, and so many of the first and of the last layers.
+struct CheckpointFields {
+  CheckpointFormat checkpoint = CheckpointFormat::bf16;
+  bool unquantized_attention = false;
+  std::int64_t unquantized_layers = 0;
   std::optional<double> published_parameters;
   std::string source;
+};
+
+struct ModelSpec : ModelNumbers,
+                   AttentionFields,
+                   LatentAttentionFields,
+                   DeltaNetFields,
+                   ScanFields,
+                   RwkvFields,
+                   ExpertFields,
+                   StackFields,
+                   CheckpointFields {
+  std::string name;
+  std::string title;
+  ModelKind kind = ModelKind::gpt;
+  std::int64_t layers = 0;  // l
+  std::int64_t hidden = 0;  // h
+  std::int64_t ffn_hidden = 0;
+  bool gated_mlp = false;  // gate and up projections, multiplied (SwiGLU)
+  ActivationFunction activation = ActivationFunction::gelu;
+  std::int64_t vocab = 0;          // V, before padding
+  bool tie_embeddings = true;      // output projection shares the token embedding
+  std::int64_t embedding_dim = 0;  // of the token table, projected to h and back (OPT 350M); 0: h
+  bool embedding_norm = false;     // a normalisation after the embedding (BLOOM)
+  Positions positions = Positions::learned;
+  std::int64_t max_positions = 0;   // rows of the learned table
+  std::int64_t context_length = 0;  // tokens that it takes, prompt and answer; 0: not known
+  Normalization normalization = Normalization::layernorm;
+  NormPlacement norm_placement = NormPlacement::before;
+  bool linear_bias = true;
+  bool parallel_block = false;  // attention and MLP in parallel on one input (GPT-NeoX)
+  bool shared_norm = false;     // ... after one norm for both (Falcon 7B)
+  // Bidirectional encoders (BERT, arXiv:1810.04805, section 3): a table of token types, and before
+  // the logits a product, an activation and a norm; the logits then have a bias. The pooler is a
+  // product over the first token.
+  std::int64_t token_types = 0;
+  bool head_transform = false, pooler = false;
+  // The mixers of its layers, one letter a layer, repeated (mixer_rows()). Empty: full attention in
+  // all, or a window where there is one.
+  std::string attention_pattern;
+  // A hybrid: one letter a layer (pattern_letters()), each with its norm and residual.
+  std::string layer_pattern;
+  // Multi-token prediction (DeepSeek-V3, section 2.2): further layers, each with a projection of 2h
+  // to h and the head again, on the last stage.
+  std::int64_t mtp_layers = 0;
+  double dropout = 0;                // of embedding, attention and hidden states
   std::vector<std::string> assumed;  // keys missing in the description
   std::string questioned;            // what a base's sizes no longer fit, for people; empty: none
 
   std::int64_t query_size() const { return heads * head_dim; }  // columns of Q
   std::int64_t kv_size() const { return kv_heads * head_dim; }  // columns of K, and of V
   std::int64_t value_dim() const { return v_head_dim > 0 ? v_head_dim : head_dim; }
-  std::int64_t scan_heads() const { return layer_pattern.empty() ? heads : mamba_heads; }
-  std::int64_t scan_head_dim() const { return layer_pattern.empty() ? head_dim : mamba_head_dim; }
+  std::int64_t scan_heads() const { return mamba_heads > 0 ? mamba_heads : heads; }
+  std::int64_t scan_head_dim() const { return mamba_heads > 0 ? mamba_head_dim : head_dim; }
   std::int64_t scan_width() const { return scan_heads() * scan_head_dim(); }
   // Channels of the convolution: those of x, B and C.
   std::int64_t conv_channels() const { return scan_width() + 2 * ssm_groups * state_size; }
@@ -195,15 +238,24 @@ struct ModelSpec : ModelNumbers {
   // are another question.
   bool plain_block() const {
     return causal && !head_transform && !pooler && token_types == 0 &&
-           linear_num_value_heads == 0 && norm_placement == NormPlacement::before &&
-           !qk_norm_whole && !attention_gate && !attention_sinks && embedding_dim == 0 &&
-           !shared_norm && !shared_expert_gate && moe_latent_size == 0;
+           linear_num_value_heads == 0 && attention_chunk == 0 && index_heads == 0 &&
+           attention_pattern.find_first_not_of("FS") == std::string::npos && qk_norm_gains &&
+           normalization != Normalization::layernorm_no_bias &&
+           norm_placement == NormPlacement::before && !qk_norm_whole && !attention_gate &&
+           !attention_sinks && embedding_dim == 0 && !shared_norm && !shared_expert_gate &&
+           moe_latent_size == 0;
   }
   // Whether a window cuts attention over so many tokens.
   bool windowed(std::int64_t sequence) const {
     return sliding_window > 0 && sliding_window < sequence;
   }
   bool final_norm() const { return norm_placement != NormPlacement::after; }
+  // The block of a layer, and the kinds of blocks that the model has, in the order in which they
+  // are counted and listed: a hybrid's by pattern_letters(), else by mixer, dense ones first.
+  Block block_at(std::int64_t layer) const;
+  std::vector<Block> blocks() const;
+  // Whether a layer keeps a state in place of a cache of keys.
+  bool recurrent() const;
   // The letter of attention_pattern for a layer; F, or S with a window in all layers, without one.
   char attention_at(std::int64_t layer) const;
   bool latent_attention() const { return kv_lora_rank > 0; }

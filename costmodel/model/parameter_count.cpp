@@ -1,5 +1,7 @@
 #include "costmodel/model/parameter_count.hpp"
 
+#include <map>
+
 namespace costmodel {
 
 namespace {
@@ -21,24 +23,30 @@ double latent_parameters(const ModelSpec& m) {
   return count;
 }
 
-// The norms on attention and on the MLP; a parallel block may share one.
-double layer_norms(const ModelSpec& m) {
-  const double each = norm_parameters(m, static_cast<double>(m.hidden));
-  return (m.shared_norm ? 1 : 2 * static_cast<double>(m.norms())) * each;
+// The norms of a mixer or of a feed-forward.
+double part_norms(const ModelSpec& m) {
+  return static_cast<double>(m.norms()) * norm_parameters(m, static_cast<double>(m.hidden));
 }
 
-// Attention with its norm, and the MLP's norm.
+// The indexer of sparse attention: queries from their latent, one key with its LayerNorm, a weight
+// for each head (deepseek-ai/DeepSeek-V3.2-Exp, inference/model.py, Indexer).
+double indexer_parameters(const ModelSpec& m) {
+  const double h = static_cast<double>(m.hidden), a = static_cast<double>(m.index_heads);
+  const double d = static_cast<double>(m.index_head_dim);
+  return static_cast<double>(m.q_lora_rank) * a * d + h * d + 2 * d + h * a;
+}
+
 double attention_parameters(const ModelSpec& m) {
   const double h = static_cast<double>(m.hidden);
   const double q = static_cast<double>(m.query_size());
   const double kv = static_cast<double>(m.kv_size());
-  const double norms = layer_norms(m);
-  if (m.latent_attention()) return latent_parameters(m) + norms;
+  if (m.latent_attention()) return latent_parameters(m);
   const double gate = m.attention_gate ? q : 0;
-  double count = h * (q + gate + 2 * kv) + q * h + norms;
+  double count = h * (q + gate + 2 * kv) + q * h;
   if (m.qkv_bias) count += q + gate + 2 * kv;
   if (m.linear_bias) count += h;
-  if (m.qk_norm) count += m.qk_norm_whole ? q + kv : 2 * static_cast<double>(m.head_dim);
+  if (m.qk_norm && m.qk_norm_gains)
+    count += m.qk_norm_whole ? q + kv : 2 * static_cast<double>(m.head_dim);
   if (m.attention_sinks) count += static_cast<double>(m.heads);
   return count;
 }
@@ -53,22 +61,52 @@ double delta_parameters(const ModelSpec& m) {
          static_cast<double>(m.linear_value_head_dim) + v * h;
 }
 
-// Of Mamba-1: in (x and gate), convolution, x to time step, B and C, time step, A and D, out; norm.
+// Kimi delta attention: queries, keys, values and rate; decay and gate through vectors of a head's
+// size; convolutions; decay of each head and its bias of each channel; a norm of head_dim; out
+// (moonshotai/Kimi-Linear-48B-A3B-Base, modeling_kimi.py, KimiDeltaAttention).
+double kimi_delta_parameters(const ModelSpec& m) {
+  const double h = static_cast<double>(m.hidden), k = static_cast<double>(m.delta_key_width());
+  const double v = static_cast<double>(m.delta_value_width());
+  const double a = static_cast<double>(m.linear_num_value_heads);
+  const double d = static_cast<double>(m.linear_value_head_dim);
+  return h * (2 * k + v + a + 2 * d) + d * (k + v) +
+         (2 * k + v) * static_cast<double>(m.conv_kernel) +
+         a * static_cast<double>(1 + m.linear_key_head_dim) + d + v * h;
+}
+
+// Queries, keys, values and gate of all heads, a norm of the result, out (MiniMax-Text-01,
+// modeling_minimax_text_01.py, MiniMaxText01LightningAttention).
+double lightning_parameters(const ModelSpec& m) {
+  const double h = static_cast<double>(m.hidden), q = static_cast<double>(m.query_size());
+  return 5 * h * q + q;
+}
+
+// Receptance, keys, values and out; the products of low rank; seven mixes of a token with the one
+// before, one of them the MLP's; three biases, two weights of keys and the bonus; a group norm
+// (fla-org/flash-linear-attention, layers/rwkv7.py).
+double rwkv_parameters(const ModelSpec& m) {
+  const double h = static_cast<double>(m.hidden);
+  const double ranks = static_cast<double>(m.rwkv_decay_rank + m.rwkv_rate_rank +
+                                           m.rwkv_value_rank + m.rwkv_gate_rank);
+  return 4 * h * h + 2 * h * ranks + (7 + 6 + 2) * h;
+}
+
+// Of Mamba-1: in (x and gate), convolution, x to time step, B and C, time step, A and D, out.
 double selective_parameters(const ModelSpec& m) {
   const double h = static_cast<double>(m.hidden), inner = static_cast<double>(m.scan_width());
   const double n = static_cast<double>(m.state_size), rank = static_cast<double>(m.dt_rank);
   return h * 2 * inner + inner * static_cast<double>(m.conv_kernel + 1) + inner * (rank + 2 * n) +
-         (rank + 1) * inner + inner * (n + 1) + inner * h + norm_parameters(m, h);
+         (rank + 1) * inner + inner * (n + 1) + inner * h + (m.scan_norms ? rank + 2 * n : 0);
 }
 
-// In (gate, x, B, C, dt), convolution, A, D and dt's bias, gated norm, out; and the layer's norm.
+// In (gate, x, B, C, dt), convolution, A, D and dt's bias, gated norm, out.
 double scan_parameters(const ModelSpec& m) {
   if (m.dt_rank > 0) return selective_parameters(m);
   const double h = static_cast<double>(m.hidden), inner = static_cast<double>(m.scan_width());
   const double channels = static_cast<double>(m.conv_channels());
   const double a = static_cast<double>(m.scan_heads()), taps = static_cast<double>(m.conv_kernel);
-  return h * (inner + channels + a) + channels * (taps + 1) + 3 * a + norm_parameters(m, inner) +
-         inner * h + norm_parameters(m, h);
+  return h * (inner + channels + a) + channels * (taps + 1) + 3 * a +
+         (m.scan_output_norm ? norm_parameters(m, inner) : 0) + inner * h;
 }
 
 double mlp_parameters(const ModelSpec& m, std::int64_t width, std::int64_t hidden) {
@@ -93,29 +131,40 @@ double expert_parameters(const ModelSpec& m, std::int64_t counted) {
   return count;
 }
 
-// A layer with experts, of which `counted` are counted.
-double moe_layer(const ModelSpec& m, std::int64_t counted) {
-  return attention_parameters(m) + expert_parameters(m, counted);
+// A mixer without its norm.
+double mixer_parameters(const ModelSpec& m, Mixer mixer) {
+  switch (mixer) {
+    case Mixer::none: return 0;
+    case Mixer::attention:
+    case Mixer::window:
+    case Mixer::chunked:
+    case Mixer::encoder:
+    case Mixer::decoder: return attention_parameters(m);
+    case Mixer::sparse: return attention_parameters(m) + indexer_parameters(m);
+    case Mixer::delta: return delta_parameters(m);
+    case Mixer::kimi_delta: return kimi_delta_parameters(m);
+    case Mixer::lightning: return lightning_parameters(m);
+    case Mixer::scan: return scan_parameters(m);
+    case Mixer::parallel: return attention_parameters(m) + scan_parameters(m);
+    case Mixer::rwkv: return rwkv_parameters(m);
+  }
+  return 0;
 }
 
-// The layers of a pattern: each has one norm, attention_parameters counts two.
-double pattern_parameters(const ModelSpec& m, std::int64_t counted_experts) {
-  const double one_norm = norm_parameters(m, static_cast<double>(m.hidden));
-  const auto layers = [&](char letter) {
-    return static_cast<double>(m.layers_of(letter, 0, m.layers));
-  };
-  double count = layers('*') * (attention_parameters(m) - one_norm) +
-                 layers('G') * (delta_parameters(m) + one_norm) +
-                 layers('-') * (mlp_parameters(m, m.ffn_hidden) + one_norm);
-  if (m.state_size > 0) count += layers('M') * scan_parameters(m);
-  if (m.experts > 0) count += layers('E') * (expert_parameters(m, counted_experts) + one_norm);
-  return count;
+// A block with its norms; of its experts, so many are counted. A parallel block may share a norm.
+double block_parameters(const ModelSpec& m, const Block& block, std::int64_t counted) {
+  double count = 0;
+  if (block.mixer != Mixer::none) count += mixer_parameters(m, block.mixer) + part_norms(m);
+  if (block.feed_forward == FeedForward::none) return count;
+  count += block.feed_forward == FeedForward::experts ? expert_parameters(m, counted)
+                                                      : mlp_parameters(m, m.ffn_hidden);
+  return m.shared_norm ? count : count + part_norms(m);
 }
 
 // Cross-attention: queries from the decoder's tokens, keys and values from the encoder's output,
 // and the preceding norm.
 double cross_attention_parameters(const ModelSpec& m) {
-  return attention_parameters(m) - norm_parameters(m, static_cast<double>(m.hidden));
+  return attention_parameters(m) + norm_parameters(m, static_cast<double>(m.hidden));
 }
 
 // The layers of both stacks, the encoder's final norm, and a relative-position table per stack.
@@ -144,25 +193,21 @@ double outer_parameters(const ModelSpec& m) {
 }
 
 double whole_model(const ModelSpec& m, std::int64_t counted_experts) {
-  const double outer = outer_parameters(m);
-  if (!m.layer_pattern.empty()) return outer + pattern_parameters(m, counted_experts);
-  if (m.encoder_decoder()) return outer + encoder_decoder_parameters(m);
-  const std::int64_t sparse = m.moe_layers(0, m.layers);
-  double count = outer + static_cast<double>(m.layers - sparse) * parameters_per_layer(m);
-  if (sparse > 0) count += static_cast<double>(sparse) * moe_layer(m, counted_experts);
-  const std::int64_t deltas = m.attention_layers('D', 0, m.layers);
-  if (deltas > 0) {  // in place of attention; the norms are the same
-    count += static_cast<double>(deltas) *
-             (delta_parameters(m) + layer_norms(m) - attention_parameters(m));
-  }
+  double count = outer_parameters(m);
+  if (m.encoder_decoder()) return count + encoder_decoder_parameters(m);
+  std::map<Block, double> numbers;
+  for (std::int64_t i = 0; i < m.layers; ++i) ++numbers[m.block_at(i)];
+  for (const auto& [block, number] : numbers)
+    count += number * block_parameters(m, block, counted_experts);
   return count;
 }
 
 }  // namespace
 
 double parameters_per_layer(const ModelSpec& m) {
-  if (m.state_size > 0) return scan_parameters(m);
-  return attention_parameters(m) + mlp_parameters(m, m.ffn_hidden);
+  const Mixer mixer = m.kind == ModelKind::mamba ? Mixer::scan : Mixer::attention;
+  const bool alone = mixer == Mixer::scan;
+  return block_parameters(m, {mixer, alone ? FeedForward::none : FeedForward::dense}, m.experts);
 }
 
 double parameters_per_decoder_layer(const ModelSpec& m) {
@@ -170,7 +215,9 @@ double parameters_per_decoder_layer(const ModelSpec& m) {
   return parameters_per_layer(own) + cross_attention_parameters(own);
 }
 
-double parameters_per_moe_layer(const ModelSpec& m) { return moe_layer(m, m.experts); }
+double parameters_per_moe_layer(const ModelSpec& m) {
+  return block_parameters(m, {Mixer::attention, FeedForward::experts}, m.experts);
+}
 
 double parameter_count(const ModelSpec& m) { return whole_model(m, m.experts); }
 

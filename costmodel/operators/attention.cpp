@@ -74,8 +74,9 @@ TensorId LayerBuilder::normed_heads(TensorId qkv, std::int64_t heads, std::int64
   const std::int64_t columns = list_.tensors[static_cast<std::size_t>(qkv)].cols;
   if (!model_.qk_norm_whole) {
     const std::int64_t rows = tokens_ * (heads + kv_heads);
-    return add(Site::qk_norm, Norm{rows, model_.head_dim, model_.normalization, 2}, {qkv}, tokens_,
-               columns, {qkv});
+    return add(Site::qk_norm,
+               Norm{rows, model_.head_dim, model_.normalization, model_.qk_norm_gains ? 2 : 0},
+               {qkv}, tokens_, columns, {qkv});
   }
   if (context_.tp > 1) {
     const auto sum = CollectiveKind::all_reduce;
@@ -90,10 +91,12 @@ TensorId LayerBuilder::normed_heads(TensorId qkv, std::int64_t heads, std::int64
 
 TensorId LayerBuilder::latent_qkv(TensorId normed, std::int64_t heads) {
   const std::int64_t h = model_.hidden, query = heads * model_.head_dim;
+  const TensorId low_q =
+      model_.q_lora_rank > 0 ? latent(Site::q_down, normed, model_.q_lora_rank) : normed;
   const TensorId q = model_.q_lora_rank == 0
                          ? linear(Site::q, split(normed), normed, query, h, false)
-                         : from_latent(Site::q, latent(Site::q_down, normed, model_.q_lora_rank),
-                                       model_.q_lora_rank, query);
+                         : from_latent(Site::q, low_q, model_.q_lora_rank, query);
+  if (mixer_ == Mixer::sparse) index(normed, low_q);
   const std::int64_t rank = model_.kv_lora_rank, rotary = model_.qk_pos_emb_head_dim;
   const TensorId low = latent(Site::kv_down, normed, rank + rotary);
   if (context_.sequence_parallel) {  // the rotary key that all heads share
@@ -124,7 +127,32 @@ TensorId LayerBuilder::from_latent(Site site, TensorId low, std::int64_t rank, s
   return out;
 }
 
+// DeepSeek's sparse attention (DeepSeek-V3.2, arXiv:2512.02556, section 2.1): an indexer scores all
+// keys of a sequence, and a query attends to those that it scores best.
+// Every tensor rank scores all tokens (deepseek-ai/DeepSeek-V3.2-Exp, inference/model.py, Indexer):
+// queries from their latent vector, one key a token, and a weight for each head, by which one
+// kernel sums what the heads score.
+void LayerBuilder::index(TensorId normed, TensorId low_q) {
+  const std::int64_t a = model_.index_heads, d = model_.index_head_dim;
+  const std::int64_t b = context_.micro_batch, s = context_.sequence;
+  const auto core = Region::attention_core;
+  const TensorId queries =
+      add(Site::index_queries, Linear{local_tokens_, a * d, model_.q_lora_rank, false, false},
+          {low_q}, local_tokens_, a * d, {low_q});
+  const TensorId low_key = latent(Site::index_key, normed, d);
+  const TensorId key = add(Site::index_norm, Norm{local_tokens_, d, Normalization::layernorm},
+                           {low_key}, local_tokens_, d, {low_key});
+  const TensorId weights = latent(Site::index_weights, normed, a);
+  const TensorId scores = add(Site::index_scores, AttentionScores{b, s, a * d, s, 0},
+                              {queries, key, weights}, b * s, s, {queries, key, weights}, core);
+  const TensorId chosen =
+      tensor("chosen keys", b * s, model_.index_topk, TensorRole::statistics, 4);
+  list_.nodes.push_back(
+      {Site::index_choice, Routing{b * s, s, model_.index_topk}, {scores}, chosen, {chosen}, core});
+}
+
 FlashAttention LayerBuilder::attention_of(std::int64_t heads, std::int64_t kv_heads) const {
+  const std::int64_t chunk = mixer_ == Mixer::chunked ? model_.attention_chunk : 0;
   return {context_.micro_batch,
           context_.sequence,
           heads,
@@ -139,7 +167,7 @@ FlashAttention LayerBuilder::attention_of(std::int64_t heads, std::int64_t kv_he
           context_.narrow_attention,
           model_.attention_sinks,
           window_,
-          context_.attended,
+          chunk > 0 && chunk < context_.sequence ? static_cast<double>(chunk) : context_.attended,
           context_.attention_as_measured,
           context_.attention == AttentionKernel::cudnn};
 }

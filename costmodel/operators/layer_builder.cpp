@@ -18,16 +18,6 @@ LayerBuilder::LayerBuilder(const ModelSpec& model, const LayerContext& context,
   list_.tensors.reserve(40);
 }
 
-LayerBuilder& LayerBuilder::with_window() {
-  window_ = model_.sliding_window;
-  return *this;
-}
-
-LayerBuilder& LayerBuilder::with_delta_net() {
-  delta_net_ = true;
-  return *this;
-}
-
 std::int64_t LayerBuilder::local(std::int64_t tokens) const {
   return context_.sequence_parallel ? ceil_div(tokens, context_.tp) : tokens;
 }
@@ -68,9 +58,9 @@ void LayerBuilder::keep(std::string_view name, std::int64_t rows, std::int64_t c
 
 TensorId LayerBuilder::norm(Site site, TensorId x, std::int64_t cols) {
   const std::int64_t rows = list_.tensors[static_cast<std::size_t>(x)].rows;
-  const std::int64_t figures = model_.normalization == Normalization::layernorm ? 2 : 1;
+  const bool root = model_.normalization == Normalization::rmsnorm;
+  const std::int64_t figures = root ? 1 : 2;
   const TensorId statistics = tensor("norm statistics", rows, figures, TensorRole::statistics, 4);
-  const bool root = model_.normalization != Normalization::layernorm;
   const auto own = keeps(root ? KernelOp::rmsnorm : KernelOp::layernorm);
   const TensorId out = add(site, Norm{rows, cols, model_.normalization}, {x}, rows, cols,
                            own ? std::vector{statistics} : std::vector{x, statistics});

@@ -1,5 +1,6 @@
 // Builds the op list of one layer, node by node. The code is in transformer.cpp, attention.cpp,
-// experts.cpp, recurrence.cpp and layer_builder.cpp. Internal to costmodel.
+// experts.cpp, recurrence.cpp and layer_builder.cpp.
+// Internal to costmodel.
 #pragma once
 
 #include <cstdint>
@@ -19,18 +20,8 @@ class LayerBuilder {
   LayerBuilder(const ModelSpec& model, const LayerContext& context,
                std::int64_t encoder_sequence = 0);
   OpList embedding();
-  OpList block();
-  LayerBuilder& with_window();     // attention of this layer has the model's sliding window
-  LayerBuilder& with_delta_net();  // in place of attention
-  OpList scan_layer();
-  OpList selective_scan_layer();
-  OpList delta_layer();
-  OpList attention_layer();
-  OpList mlp_layer();
-  OpList expert_layer();
-  OpList moe();
+  OpList block(const Block& own);
   OpList head();
-  OpList decoder();
   OpList decoder_embedding();
   OpList mtp_start();
 
@@ -73,9 +64,19 @@ class LayerBuilder {
   TensorId linear(Site site, TensorId x, TensorId kept, std::int64_t rows, std::int64_t n,
                   std::int64_t k, bool bias);
   TensorId attention(TensorId normed);
+  OpList parallel_block(TensorId x);
+  OpList decoder_block(TensorId x);
   // The attention of this layer, or what it has in place of it.
   TensorId mixed(TensorId normed);
   TensorId delta_net(TensorId normed);
+  TensorId scan(TensorId normed);
+  TensorId selective_scan(TensorId normed);
+  TensorId attention_and_scan(TensorId normed);
+  TensorId kimi_delta(TensorId normed);
+  TensorId lightning(TensorId normed);
+  TensorId rwkv(TensorId normed);
+  // The indexer of sparse attention, from the latent vector of the queries.
+  void index(TensorId normed, TensorId low_q);
   TensorId normed_heads(TensorId qkv, std::int64_t heads, std::int64_t kv_heads);
   // Queries from `normed`, keys and values from the encoder's output.
   TensorId cross_attention(TensorId normed, TensorId encoded);
@@ -105,6 +106,7 @@ class LayerBuilder {
   TensorId after_branch(Site residual_site, Site norm_site, TensorId result, TensorId x);
   TensorId head_of_encoder(TensorId x);
   TensorId after_attention(TensorId x);
+  TensorId after_scan(TensorId x);
   TensorId after_mlp(TensorId x);
   TensorId after_experts(TensorId x);
   TensorId mlp(TensorId x, TensorId kept);
@@ -153,7 +155,7 @@ class LayerBuilder {
   std::int64_t local_tokens_;  // with sequence parallelism divided by t
   bool dropout_;
   std::int64_t window_;  // of attention in this layer; 0: none
-  bool delta_net_ = false;
+  Mixer mixer_ = Mixer::attention;
   std::vector<WaitingAdapter> waiting_;
   OpList list_;
 };

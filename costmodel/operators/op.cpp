@@ -50,11 +50,13 @@ Work work(const Convolution& o, Pass pass, double e) {
 Work delta_work(const Scan& o, Pass pass, double e) {
   const auto q = static_cast<double>(o.chunk_tokens()), v = static_cast<double>(o.head_dim),
              k = static_cast<double>(o.state), a = static_cast<double>(o.heads),
-             g = static_cast<double>(o.groups), chunks = static_cast<double>(o.chunks());
+             g = static_cast<double>(o.groups), chunks = static_cast<double>(o.chunks()),
+             decays = static_cast<double>(o.decays);
   const double tokens = static_cast<double>(o.sequences) * static_cast<double>(o.s);
   const double model = 8 * tokens * a * k * v;
   const double executed = chunks * a * (6 * q * q * k + 4 * q * q * v + 6 * q * k * v);
-  const double moved = tokens * (2 * g * k + 2 * a * v + 2 * a) * e + 4 * chunks * a * k * v * 4;
+  const double moved =
+      tokens * (2 * g * k + 2 * a * v + a * (1 + decays)) * e + 4 * chunks * a * k * v * 4;
   if (pass == Pass::forward) return {Flops(model), Flops(executed), Bytes(moved), 6};
   return {Flops(2 * model), Flops(3 * executed), Bytes(2 * moved), 12};
 }
@@ -68,8 +70,9 @@ Work work(const Scan& o, Pass pass, double e) {
              n = static_cast<double>(o.state), a = static_cast<double>(o.heads),
              g = static_cast<double>(o.groups), chunks = static_cast<double>(o.chunks());
   const double tokens = static_cast<double>(o.sequences) * static_cast<double>(o.s);
-  if (o.rule == ScanRule::delta) return delta_work(o, pass, e);
-  const double model = 7 * tokens * a * p * n;
+  if (o.rule == ScanRule::delta || o.rule == ScanRule::rwkv) return delta_work(o, pass, e);
+  // A linear attention's state is written and read once: two products of its size a token.
+  const double model = (o.rule == ScanRule::linear ? 4 : 7) * tokens * a * p * n;
   if (o.rule == ScanRule::channels) {
     // x, its step, the gate and the result of each channel, B and C; states stay on the chip, and
     // backward computes them again (arXiv:2312.00752, section 3.3.2).
@@ -289,7 +292,9 @@ double scan_weights(const Scan& o) {
   switch (o.rule) {
     case ScanRule::state_space: return 3 * heads;
     case ScanRule::channels: return heads * static_cast<double>(o.state + 1);
-    case ScanRule::delta: return 2 * heads;
+    case ScanRule::delta: return heads * static_cast<double>(1 + o.decays);
+    case ScanRule::rwkv:
+    case ScanRule::linear: return 0;
   }
   return 0;
 }

@@ -50,7 +50,9 @@ struct Convolution {
 // adds (Mamba-2). channels: decays each channel's states by numbers of their own, without products
 // (Mamba-1, arXiv:2312.00752, section 3.3). delta: takes out what the key had stored, then adds
 // (gated delta rule, Yang et al. 2024, arXiv:2412.06464, equation 10).
-enum class ScanRule { state_space, channels, delta };
+// rwkv: the same with a rate for each channel (arXiv:2503.14456, equation 17). linear: adds to a
+// state that decays by a constant of the head (lightning attention).
+enum class ScanRule { state_space, channels, delta, rwkv, linear };
 // The chunked state-space scan of Mamba-2 (Dao and Gu 2024, arXiv:2405.21060, section 6): products
 // within chunks and with the states between them. Of a delta net `groups` are the heads of keys,
 // `state` is their size.
@@ -58,6 +60,7 @@ struct Scan {
   std::int64_t sequences, s, heads, head_dim, state, groups;
   std::int64_t chunk = 256;  // the authors' kernels use this
   ScanRule rule = ScanRule::state_space;
+  std::int64_t decays = 1;  // of a delta net, numbers a head by which its state decays
   std::int64_t chunk_tokens() const { return s < chunk ? s : chunk; }
   std::int64_t chunks() const { return sequences * ceil_div(s, chunk_tokens()); }
 };

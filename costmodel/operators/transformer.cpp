@@ -61,20 +61,31 @@ OpList LayerBuilder::mtp_start() {
   return finish(x, join(out));
 }
 
-OpList LayerBuilder::block() {
+OpList LayerBuilder::block(const Block& own) {
+  mixer_ = own.mixer;
+  if (own.mixer == Mixer::window) window_ = model_.sliding_window;
+  if (own.mixer == Mixer::chunked) window_ = model_.attention_chunk;
+  if (own.mixer == Mixer::sparse) window_ = model_.index_topk;
   const TensorId x = layer_input();
-  if (model_.parallel_block) {
-    const TensorId normed = norm(Site::attention_norm, x, model_.hidden);
-    const TensorId normed_mlp =
-        model_.shared_norm ? normed : norm(Site::mlp_norm, x, model_.hidden);
-    const TensorId from_attention = attention(normed);
-    const TensorId from_mlp = mlp(split(normed_mlp), normed_mlp);
-    const TensorId sum =
-        add(Site::branch_sum, BiasDropoutAdd{tokens_, model_.hidden, false, false, true},
-            {from_attention, from_mlp}, tokens_, model_.hidden);
-    return finish(x, residual(Site::residual, join(sum), x));
-  }
-  return finish(x, after_mlp(after_attention(x)));
+  if (own.mixer == Mixer::decoder) return decoder_block(x);
+  const bool dense = own.feed_forward == FeedForward::dense;
+  if (model_.parallel_block && dense && own.mixer != Mixer::none) return parallel_block(x);
+  const TensorId mixed = own.mixer == Mixer::none   ? x
+                         : own.mixer == Mixer::scan ? after_scan(x)
+                                                    : after_attention(x);
+  if (own.feed_forward == FeedForward::none) return finish(x, mixed);
+  return finish(x, dense ? after_mlp(mixed) : after_experts(mixed));
+}
+
+OpList LayerBuilder::parallel_block(TensorId x) {
+  const TensorId normed = norm(Site::attention_norm, x, model_.hidden);
+  const TensorId normed_mlp = model_.shared_norm ? normed : norm(Site::mlp_norm, x, model_.hidden);
+  const TensorId from_attention = attention(normed);
+  const TensorId from_mlp = mlp(split(normed_mlp), normed_mlp);
+  const TensorId sum =
+      add(Site::branch_sum, BiasDropoutAdd{tokens_, model_.hidden, false, false, true},
+          {from_attention, from_mlp}, tokens_, model_.hidden);
+  return finish(x, residual(Site::residual, join(sum), x));
 }
 
 TensorId LayerBuilder::before_branch(Site site, TensorId x) {
@@ -93,7 +104,14 @@ TensorId LayerBuilder::after_branch(Site residual_site, Site norm_site, TensorId
 }
 
 TensorId LayerBuilder::mixed(TensorId normed) {
-  return delta_net_ ? delta_net(normed) : attention(normed);
+  switch (mixer_) {
+    case Mixer::delta: return delta_net(normed);
+    case Mixer::kimi_delta: return kimi_delta(normed);
+    case Mixer::lightning: return lightning(normed);
+    case Mixer::rwkv: return rwkv(normed);
+    case Mixer::parallel: return attention_and_scan(normed);
+    default: return attention(normed);
+  }
 }
 
 TensorId LayerBuilder::after_attention(TensorId x) {
@@ -111,24 +129,8 @@ TensorId LayerBuilder::after_mlp(TensorId x) {
   return after_branch(Site::mlp_residual, Site::mlp_result_norm, out, x);
 }
 
-OpList LayerBuilder::attention_layer() {
-  const TensorId x = layer_input();
-  return finish(x, after_attention(x));
-}
-
-OpList LayerBuilder::mlp_layer() {
-  const TensorId x = layer_input();
-  return finish(x, after_mlp(x));
-}
-
-OpList LayerBuilder::expert_layer() {
-  const TensorId x = layer_input();
-  return finish(x, after_experts(x));
-}
-
-OpList LayerBuilder::decoder() {
+OpList LayerBuilder::decoder_block(TensorId x) {
   const std::int64_t h = model_.hidden;
-  const TensorId x = layer_input();
   const TensorId encoded =
       tensor("encoder's output", local(encoder_tokens()), h, TensorRole::shared);
   const TensorId normed = norm(Site::attention_norm, x, h);
@@ -138,11 +140,6 @@ OpList LayerBuilder::decoder() {
       residual(Site::cross_attention_residual, join(cross_attention(normed_cross, encoded)), own);
   const TensorId normed_mlp = norm(Site::mlp_norm, middle, h);
   return finish(x, residual(Site::mlp_residual, join(mlp(split(normed_mlp), normed_mlp)), middle));
-}
-
-OpList LayerBuilder::moe() {
-  const TensorId x = layer_input();
-  return finish(x, after_experts(after_attention(x)));
 }
 
 TensorId LayerBuilder::after_experts(TensorId x) {
@@ -266,7 +263,7 @@ namespace {
 
 // An encoder attends without a mask; the decoder's layers and the loss use the decoder's tokens.
 LayerContext stack_context(LayerKind kind, LayerContext context) {
-  if (kind == LayerKind::encoder || kind == LayerKind::embedding) {
+  if (kind.its.mixer == Mixer::encoder || kind == LayerKind::embedding) {
     context.causal_skip = context.triangular_softmax = false;
   } else {
     context.sequence = context.decoder_sequence;
@@ -279,30 +276,29 @@ LayerContext without_mask(LayerContext context) {
   return context;
 }
 
-OpList build(LayerKind kind, const ModelSpec& model, LayerBuilder& builder) {
-  switch (kind) {
-    case LayerKind::embedding: return builder.embedding();
-    case LayerKind::block: return model.state_size > 0 ? builder.scan_layer() : builder.block();
-    case LayerKind::head: return builder.head();
-    case LayerKind::moe: return builder.moe();
-    case LayerKind::encoder: return builder.block();
-    case LayerKind::decoder: return builder.decoder();
-    case LayerKind::decoder_embedding: return builder.decoder_embedding();
-    case LayerKind::mtp_start: return builder.mtp_start();
-    case LayerKind::scan: return builder.scan_layer();
-    case LayerKind::attention: return builder.attention_layer();
-    case LayerKind::mlp: return builder.mlp_layer();
-    case LayerKind::experts: return builder.expert_layer();
-    case LayerKind::window: return builder.with_window().block();
-    case LayerKind::window_moe: return builder.with_window().moe();
-    case LayerKind::delta: return builder.with_delta_net().block();
-    case LayerKind::delta_moe: return builder.with_delta_net().moe();
-    case LayerKind::delta_net: return builder.with_delta_net().attention_layer();
+OpList build(LayerKind kind, LayerBuilder& builder) {
+  switch (kind.part) {
+    case Part::embedding: return builder.embedding();
+    case Part::block: return builder.block(kind.its);
+    case Part::head: return builder.head();
+    case Part::decoder_embedding: return builder.decoder_embedding();
+    case Part::mtp_start: return builder.mtp_start();
   }
   return {};
 }
 
 }  // namespace
+
+std::string describe(LayerKind kind) {
+  switch (kind.part) {
+    case Part::embedding: return "embedding";
+    case Part::block: return describe(kind.its);
+    case Part::head: return "head";
+    case Part::decoder_embedding: return "decoder embedding";
+    case Part::mtp_start: return "multi-token prediction";
+  }
+  return {};
+}
 
 OpList build_layer(LayerKind kind, const ModelSpec& model, const LayerContext& context) {
   const bool two_stacks = model.encoder_decoder();
@@ -310,13 +306,13 @@ OpList build_layer(LayerKind kind, const ModelSpec& model, const LayerContext& c
                            : model.causal ? context
                                           : without_mask(context);
   const std::int64_t encoded = two_stacks ? context.sequence : 0;
-  if (kind == LayerKind::decoder || kind == LayerKind::decoder_embedding) {
+  if (kind.its.mixer == Mixer::decoder || kind == LayerKind::decoder_embedding) {
     const ModelSpec decoder = model.as_decoder();  // the builder refers to it
     LayerBuilder builder(decoder, own, encoded);
-    return build(kind, decoder, builder);
+    return build(kind, builder);
   }
   LayerBuilder builder(model, own, encoded);
-  return build(kind, model, builder);
+  return build(kind, builder);
 }
 
 double weights_of(const OpList& list) {

@@ -1,7 +1,9 @@
 // Builds the op list of a layer from model and plan: what one device executes for one micro-batch.
 #pragma once
 
+#include <compare>
 #include <cstdint>
+#include <string>
 
 #include "costmodel/model/model_spec.hpp"
 #include "costmodel/operators/op_list.hpp"
@@ -11,43 +13,35 @@
 
 namespace costmodel {
 
-enum class LayerKind {
-  embedding,
-  block,
-  head,
-  moe,
-  encoder,
-  decoder,
-  decoder_embedding,
-  mtp_start,
-  scan,
-  attention,
-  mlp,
-  experts,
-  window,
-  window_moe,
-  delta,
-  delta_moe,
-  delta_net
+// What an op list is of: a block, or what stands at an end of a model or between its parts.
+enum class Part : std::uint8_t { block, embedding, head, decoder_embedding, mtp_start };
+
+struct LayerKind {
+  Part part = Part::block;
+  Block its;                                        // of Part::block
+  constexpr LayerKind(Block block) : its(block) {}  // NOLINT(google-explicit-constructor)
+  constexpr explicit LayerKind(Part other) : part(other) {}
+  auto operator<=>(const LayerKind&) const = default;
+  constexpr bool is_end() const { return part != Part::block && part != Part::mtp_start; }
+  // A number of its own.
+  constexpr std::int64_t code() const {
+    return static_cast<std::int64_t>(part) << 16 | static_cast<std::int64_t>(its.mixer) << 8 |
+           static_cast<std::int64_t>(its.feed_forward);
+  }
+  static const LayerKind embedding, block, moe, encoder, decoder, head, decoder_embedding,
+      mtp_start;
 };
-inline constexpr std::array<std::string_view, 17> layer_kind_names{
-    "embedding",
-    "block",
-    "head",
-    "mixture-of-experts",
-    "encoder",
-    "decoder",
-    "decoder embedding",
-    "multi-token prediction",
-    "Mamba",
-    "attention",
-    "MLP",
-    "experts",
-    "block with a window",
-    "mixture-of-experts with a window",
-    "delta net block",
-    "delta net mixture-of-experts",
-    "delta net"};
+inline constexpr LayerKind LayerKind::embedding{Part::embedding};
+inline constexpr LayerKind LayerKind::block{Block{}};
+inline constexpr LayerKind LayerKind::moe{Block{Mixer::attention, FeedForward::experts}};
+inline constexpr LayerKind LayerKind::encoder{Block{Mixer::encoder, FeedForward::dense}};
+inline constexpr LayerKind LayerKind::decoder{Block{Mixer::decoder, FeedForward::dense}};
+inline constexpr LayerKind LayerKind::head{Part::head};
+inline constexpr LayerKind LayerKind::decoder_embedding{Part::decoder_embedding};
+inline constexpr LayerKind LayerKind::mtp_start{Part::mtp_start};
+
+// "embedding", or what describe() has of a block.
+std::string describe(LayerKind kind);
 
 // Everything in plan, training and stack that changes the operators of a layer.
 struct LayerContext {
@@ -93,26 +87,20 @@ struct LayerContext {
 // keys and values by `cp_comm`.
 //
 //   embedding  token (vocabulary-parallel) and position tables, dropout
-//   block      attention and MLP with their norms and residuals
+//   block      mixer and feed-forward with their norms and residuals. Experts have Megatron's
+//              all-to-all dispatcher (GShard, Lepikhin et al. 2020, arXiv:2006.16668, section 3): a
+//              rank routes its tokens, sends each to the ranks of its experts and receives the
+//              results. A decoder's has self-attention, cross-attention to the encoder's output and
+//              an MLP (Vaswani et al. 2017, arXiv:1706.03762, section 3.1); every layer projects
+//              its own keys and values, and with sequence parallelism gathers the encoder's output
+//              (Megatron-LM, core/models/T5/t5_spec.py).
 //   head       final norm, logits, loss; its weight is the copy of the tied table, or the output
 //              projection
-//   moe        a block whose MLP is a mixture of experts, with Megatron's all-to-all dispatcher
-//              (GShard, Lepikhin et al. 2020, arXiv:2006.16668, section 3): a rank routes its
-//              tokens, sends each to the ranks of its experts and receives the results
-//   encoder    a block whose attention has no causal mask
 //   decoder_embedding
 //              the encoder's final norm, whose result all decoder layers share, and the lookup of
 //              the decoder's tokens
-//   decoder    self-attention, cross-attention to the encoder's output, MLP (Vaswani et al. 2017,
-//              arXiv:1706.03762, section 3.1). Every layer projects its own keys and values, and
-//              with sequence parallelism gathers the encoder's output (Megatron-LM,
-//              core/models/T5/t5_spec.py).
 //   mtp_start  what stands before a layer of multi-token prediction (DeepSeek-V3, arXiv:2412.19437,
 //              equation 21): the next tokens' embedding, two norms, and a projection of 2h to h
-//   scan, attention, mlp, experts, delta_net
-//              the layers of a hybrid's pattern: one of these with its norm and residual
-//   window, window_moe, delta, delta_moe
-//              block and moe, with a sliding window or a gated delta net in place of full attention
 OpList build_layer(LayerKind kind, const ModelSpec& model, const LayerContext& context);
 
 // Sum of weights_of over the list: the parameters of the layer on this device.

@@ -76,7 +76,7 @@ void check_recurrence(const ParallelPlan& p, const ModelSpec& model, const Train
             training.stack.name);
       });
   rules.require(
-      model.layer_pattern.empty() || model.mamba_heads % p.tp == 0, "tp",
+      model.dt_rank > 0 || model.mamba_heads % p.tp == 0, "tp",
       [&] {
         return fmt::format("tp {} does not divide the {} heads of the scan", p.tp,
                            model.mamba_heads);

@@ -23,8 +23,11 @@ void check_context(const ParallelPlan& p, const ModelSpec& model, const Training
                    Rules& rules) {
   if (p.cp == 1) return;
   rules.require(
-      model.state_size == 0 && model.linear_num_value_heads == 0, "cp",
-      [] { return std::string("context parallelism of a state-space scan is not modelled"); },
+      !model.recurrent() && model.index_heads == 0, "cp",
+      [&] {
+        return std::string("context parallelism of ") +
+               (model.recurrent() ? "a state-space scan" : "an indexer") + " is not modelled";
+      },
       [] { return std::string("set cp: 1"); });
   rules.require(
       training.sequence % (std::int64_t{2} * p.cp) == 0, "cp",

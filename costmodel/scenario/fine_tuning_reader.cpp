@@ -150,6 +150,7 @@ void check_model(const MapReader& reader, const F& f, const ModelSpec& m) {
                            : m.latent_attention()         ? "latent attention"
                            : m.state_size > 0             ? "state-space layers"
                            : m.linear_num_value_heads > 0 ? "a delta net"
+                           : m.recurrent()                ? "a recurrence"
                            : m.mtp_layers > 0             ? "multi-token prediction"
                            : !m.causal                    ? "a bidirectional encoder"
                            : m.attention_gate             ? "gated attention"

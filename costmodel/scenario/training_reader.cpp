@@ -155,8 +155,11 @@ void check_packing(const MapReader& reader, const TrainingSpec& t, const ModelSp
          "peft");
   const char* const what = m.encoder_decoder()            ? "an encoder-decoder model"
                            : m.sliding_window > 0         ? "a sliding window"
+                           : m.attention_chunk > 0        ? "chunks of attention"
+                           : m.index_heads > 0            ? "an indexer"
                            : m.state_size > 0             ? "state-space layers"
                            : m.linear_num_value_heads > 0 ? "a delta net"
+                           : m.recurrent()                ? "a recurrence"
                                                           : nullptr;
   refuse(what != nullptr,
          fmt::format("packed samples with {} are not modelled", what != nullptr ? what : ""),

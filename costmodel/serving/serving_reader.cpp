@@ -192,13 +192,13 @@ ServingPlan read_serving_plan(const Value& value) {
 
 // What the step's op list has no decode for.
 void require_served(const ModelSpec& model, const Mark& mark) {
-  const bool recurrent = model.state_size > 0 || model.linear_num_value_heads > 0;
   const bool generates = !model.encoder_decoder() && model.causal;
-  if (!recurrent && generates && model.layer_pattern.empty()) return;
+  const bool cached = !model.recurrent() && model.index_heads == 0;
+  if (cached && generates && model.layer_pattern.empty()) return;
   throw ConfigError(
       mark,
-      "serving of state-space, hybrid, encoder-decoder and bidirectional models has no "
-      "model",
+      "serving of state-space, hybrid, encoder-decoder and bidirectional models, and of sparse "
+      "attention, has no model",
       "name a decoder with attention in every layer");
 }
 

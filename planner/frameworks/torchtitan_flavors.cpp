@@ -25,7 +25,7 @@ constexpr std::array<TorchtitanFlavor, 11> flavors{
 // What all of torchtitan's decoders have: RMSNorm, gated MLPs, rotary positions, no biases, an
 // output projection of its own. (Its flavors with tied embeddings are not in the table.)
 bool is_of_its_kind(const ModelSpec& m) {
-  const bool decoder = !m.encoder_decoder() && m.layer_pattern.empty() && m.state_size == 0 &&
+  const bool decoder = !m.encoder_decoder() && m.layer_pattern.empty() && !m.recurrent() &&
                        m.plain_block() && m.sliding_window == 0;
   return decoder && m.normalization == Normalization::rmsnorm && m.gated_mlp &&
          m.positions == Positions::rotary && !m.linear_bias && !m.qkv_bias && !m.tie_embeddings &&

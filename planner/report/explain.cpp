@@ -354,18 +354,15 @@ void memory_rows(const Estimate& e, const Scenario& s, Evaluator& evaluator, Row
              "on top while that layer's backward runs");
   };
   const bool two_stacks = s.model.encoder_decoder();
-  const LayerKind first = layer_groups(s.model).front().kind;
+  const std::vector<costmodel::Block> blocks = s.model.blocks();
   if (s.model.layer_pattern.empty()) {
-    layer_rows(first, two_stacks ? "an encoder layer" : "a layer");
+    layer_rows(blocks.front(), two_stacks ? "an encoder layer" : "a layer");
   } else {
-    for (const costmodel::LayerGroup& group : layer_groups(s.model)) {
-      layer_rows(group.kind,
-                 fmt::format("a layer of {}",
-                             costmodel::layer_kind_names[static_cast<std::size_t>(group.kind)]));
-    }
+    for (const costmodel::Block& block : blocks)
+      layer_rows(block, fmt::format("a layer of {}", describe(block)));
   }
   if (two_stacks) {
-    layer_rows(LayerKind::decoder, "a decoder layer");
+    layer_rows(blocks.back(), "a decoder layer");
     const double tokens =
         static_cast<double>(s.training.sequence * p.micro_batch) / (p.sequence_parallel ? p.tp : 1);
     rows.add("shared",
@@ -525,7 +522,7 @@ std::string pipeline_text(const ParallelPlan& plan, const Scenario& s, Evaluator
     for (const auto kind : layer_kinds(s.model)) {
       text += title(fmt::format(
           "One {} layer{}, one micro-batch, one device (communication as far as nothing hides it)",
-          costmodel::layer_kind_names[static_cast<std::size_t>(kind)], of));
+          describe(kind), of));
       text += table(operator_table(operator_times(kind, p, its)));
     }
   };

@@ -25,9 +25,10 @@ std::string shape_text(std::int64_t tokens, const ParallelPlan& p, const Scenari
 std::string tensors_into(int k, std::int64_t first, const ParallelPlan& p, const Scenario& s) {
   const costmodel::LayerMix mix = layer_mix(s.model, first, layers_of(p, s.model, k), p.recompute);
   const std::int64_t encoder = s.training.sequence, decoder = s.training.decoder_sequence;
-  if (mix.encoder > 0 || mix.decoder_starts)
+  if (mix.number[costmodel::encoder_place] > 0 || mix.decoder_starts)
     return shape_text(encoder, p, s) + ": the encoder's hidden states";
-  if (mix.decoder == 0) return shape_text(decoder, p, s) + ": the decoder's hidden states";
+  if (mix.number[costmodel::decoder_place] == 0)
+    return shape_text(decoder, p, s) + ": the decoder's hidden states";
   return shape_text(decoder, p, s) + " and " + shape_text(encoder, p, s) +
          ": the decoder's hidden states, the encoder's output";
 }

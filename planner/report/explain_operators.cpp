@@ -18,6 +18,7 @@ using costmodel::Evaluator;
 using costmodel::LayerCost;
 using costmodel::LayerKind;
 using costmodel::LayerMix;
+using costmodel::Mixer;
 using costmodel::Node;
 using costmodel::OpList;
 using costmodel::ParallelPlan;
@@ -173,10 +174,10 @@ class StageParts {
   std::vector<StagePart> all() {
     const LayerMix& mix = cost_.stages[stage_].layers;
     if (stage_ == 0) layers(LayerKind::embedding, 1, 0);
-    for (const costmodel::LayerGroup& group : layer_groups(evaluator_.model())) {
-      if (group.kind == LayerKind::decoder && mix.decoder_starts)
+    for (const costmodel::LayerCount& own : layer_counts_of(evaluator_.model(), mix)) {
+      if (own.kind.its.mixer == Mixer::decoder && mix.decoder_starts)
         layers(LayerKind::decoder_embedding, 1, 0);
-      layers(group.kind, mix.*group.number, mix.*group.again);
+      layers(own.kind, own.number, own.again);
     }
     if (stage_ + 1 == cost_.stages.size()) layers(LayerKind::head, 1, 0);
     add("copies of sharded parameters, sums of gradients",
@@ -213,7 +214,7 @@ class StageParts {
 
   void layers(LayerKind kind, int number, int again) {
     if (number == 0) return;
-    const std::string name(costmodel::layer_kind_names[static_cast<std::size_t>(kind)]);
+    const std::string name = describe(kind);
     const auto region = again > 0 ? region_of(plan_.recompute) : Recomputed::nothing;
     const LayerCost& cost = evaluator_.layer(kind, plan_, region);
     const Passes each = passes_of(cost, splits_backward(plan_.schedule));
@@ -278,9 +279,9 @@ Table pace_table(const costmodel::StageKernels& stage) {
 
 std::vector<LayerKind> layer_kinds(const costmodel::ModelSpec& model) {
   std::vector<LayerKind> kinds{LayerKind::embedding};
-  for (const costmodel::LayerGroup& group : layer_groups(model)) {
-    if (group.kind == LayerKind::decoder) kinds.push_back(LayerKind::decoder_embedding);
-    kinds.push_back(group.kind);
+  for (const costmodel::Block& block : model.blocks()) {
+    if (block.mixer == Mixer::decoder) kinds.push_back(LayerKind::decoder_embedding);
+    kinds.emplace_back(block);
   }
   kinds.push_back(LayerKind::head);
   return kinds;

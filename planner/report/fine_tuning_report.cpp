@@ -77,9 +77,9 @@ FrozenBase frozen_base(const Estimate& e, const Scenario& s, Evaluator& evaluato
           : rank.weights.frozen;
   base.adapters = rank.memory.weights + rank.memory.gradients + rank.memory.optimizer - base.held;
   const LayerMix layers = cost.stages[0].layers;
-  for (const LayerGroup& group : layer_groups(s.model)) {
+  for (const LayerCount& own : layer_counts_of(s.model, layers)) {
     base.dequantisation +=
-        dequantisation_of(group.kind, plan, evaluator) * static_cast<double>(layers.*group.number);
+        dequantisation_of(own.kind, plan, evaluator) * static_cast<double>(own.number);
   }
   return base;
 }

@@ -21,7 +21,7 @@ std::string memory_json(const MemoryTrace& trace) {
     Json one = {{"pass", memory_pass_names[static_cast<std::size_t>(own.pass)]},
                 {"stage", of_layer(own.stage)},
                 {"micro_batch", of_layer(own.micro_batch)},
-                {"layer", of_layer(layer_kind_names[static_cast<std::size_t>(own.layer)])},
+                {"layer", of_layer(describe(own.layer))},
                 {"number", of_layer(own.number)},
                 {"operator", own.op.empty() ? Json() : Json(own.op)},
                 {"begin_s", own.begin.value},

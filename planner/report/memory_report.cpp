@@ -52,9 +52,7 @@ std::vector<std::string> cells_of(const Group& group) {
   const bool step = own.pass == MemorySample::Pass::step;
   row.push_back(step ? "" : std::to_string(own.stage));
   row.push_back(step ? "" : std::to_string(own.micro_batch));
-  row.push_back(step ? "optimizer"
-                     : fmt::format("{} {}", group.layers,
-                                   layer_kind_names[static_cast<std::size_t>(own.layer)]));
+  row.push_back(step ? "optimizer" : fmt::format("{} {}", group.layers, describe(own.layer)));
   row.emplace_back(own.op);
   for (const Bytes held : own.held) row.push_back(format_gib(held));
   row.push_back(format_gib(own.allocated));
@@ -139,7 +137,7 @@ std::string pass_text(const MemorySample& own) {
   if (own.pass == MemorySample::Pass::step) return "the optimizer's step";
   return fmt::format("{} of layer {} of stage {}, {}, micro-batch {}",
                      memory_pass_names[static_cast<std::size_t>(own.pass)], own.number, own.stage,
-                     layer_kind_names[static_cast<std::size_t>(own.layer)], own.micro_batch);
+                     describe(own.layer), own.micro_batch);
 }
 
 Table memory_rows(const MemoryTrace& trace) {

@@ -52,7 +52,7 @@ std::string padding_sentence(const Estimate& e, const Scenario& s) {
   const StackSpec& stack = s.training.stack;
   const bool can = stack.offers.packing && stack.kernels.attention != AttentionKernel::unfused &&
                    !s.model.encoder_decoder() && s.model.sliding_window == 0 &&
-                   s.model.state_size == 0 && s.model.linear_num_value_heads == 0;
+                   s.model.attention_chunk == 0 && s.model.index_heads == 0 && !s.model.recurrent();
   if (!packing.any() || packing.packed || !can) return "";
   const Scenario packed = otherwise(s, true);
   const Estimate other = estimated(e, packed);

@@ -305,9 +305,9 @@ StageSpec critical_stage(const Estimate& estimate, Bytes limit, Evaluator& evalu
     const int k = stage_of(plan.schedule, plan.pp, v, rank);
     const auto& mix = stages[at(k)].layers;
     if (k == 0) add(LayerKind::embedding, Recomputed::nothing, 1);
-    for (const LayerGroup& group : layer_groups(evaluator.model())) {
-      add(group.kind, region, mix.*group.again);
-      add(group.kind, others, mix.*group.number - mix.*group.again);
+    for (const LayerCount& own : layer_counts_of(evaluator.model(), mix)) {
+      add(own.kind, region, own.again);
+      add(own.kind, others, own.number - own.again);
     }
     if (k == plan.virtual_stages() - 1) add(LayerKind::head, Recomputed::nothing, 1);
   }

@@ -60,7 +60,7 @@ std::vector<Violation> unsupported_alone(const ModelSpec& model, const TrainingS
   const auto refuse = [&](bool fault, const char* key, std::string reason, std::string remedy) {
     if (fault) found.push_back({key, std::move(reason), std::move(remedy)});
   };
-  refuse(model.experts > 0 || model.state_size > 0 || model.latent_attention(), "model",
+  refuse(model.experts > 0 || model.recurrent() || model.latent_attention(), "model",
          "the runtime has no experts, scans or latent attention", "take a gpt or llama model");
   refuse(model.encoder_decoder(), "model", "the runtime has no encoder-decoder models",
          "take a gpt or llama model");

@@ -26,7 +26,7 @@ TEST_CASE("of an even pipeline the first rank, the last and one between them are
   CHECK(a.kind_of == *a.row_of);
   REQUIRE(a.kinds.size() == 3);
   CHECK(a.kinds[2].rank == 7);
-  CHECK(a.kinds[1].layers.dense == 3);
+  CHECK(a.kinds[1].layers.number[0] == 3);
 }
 
 TEST_CASE("chunks with the same layers share them on ranks of any kind, and a row on one kind") {
@@ -35,7 +35,7 @@ TEST_CASE("chunks with the same layers share them on ranks of any kind, and a ro
   CHECK(a.rows[2].layers == 1);  // between the ends, as the second stage
   CHECK(a.rows[3].layers == 2);
   CHECK(a.rows[4].layers == 4);  // the last stage is like no other
-  CHECK(a.kinds[0].layers.dense == 6);
+  CHECK(a.kinds[0].layers.number[0] == 6);
 }
 
 TEST_CASE("stages with other layers are not alike, and those that follow may be again") {
@@ -49,20 +49,18 @@ TEST_CASE("stages with other layers are not alike, and those that follow may be 
 TEST_CASE("one stage is first and last at once") {
   const AlikeStages a = alike(pipeline(1, 1), 24);
   CHECK(a.rows.size() == 1);
-  CHECK(a.kinds.front().layers.dense == 24);
+  CHECK(a.kinds.front().layers.number[0] == 24);
 }
 
 TEST_CASE("a rank has all layers of its chunks, of every kind") {
   LayerMix one;
-  one.scan = 3, one.attention = 1, one.mlp_again = 2, one.decoder_starts = true;
+  one.number = {3, 1}, one.again = {0, 0, 2}, one.decoder_starts = true;
   LayerMix other;
-  other.scan = 4, other.experts = 5, other.encoder = 6;
+  other.number = {4, 0, 5, 0, 0, 0, 0, 6};
   const LayerMix all = alike_stages({one, other}, pipeline(1, 2)).kinds.front().layers;
   CHECK(all.layers() == one.layers() + other.layers());
-  CHECK(all.scan == 7);
-  CHECK(all.attention == 1);
-  CHECK(all.experts == 5);
-  CHECK(all.mlp_again == 2);
+  CHECK(all.number == std::array{7, 1, 5, 0, 0, 0, 0, 6});
+  CHECK(all.again == std::array{0, 0, 2, 0, 0, 0, 0, 0});
   CHECK(all.decoder_starts);
 }
 

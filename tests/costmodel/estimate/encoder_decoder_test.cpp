@@ -277,10 +277,8 @@ TEST_CASE("layers of a stage by kind, and where the decoder starts") {
   };
   const auto expected = [](int encoder, int decoder, int encoder_again, int decoder_again,
                            bool starts) {
-    return LayerMix{.encoder = encoder,
-                    .decoder = decoder,
-                    .encoder_again = encoder_again,
-                    .decoder_again = decoder_again,
+    return LayerMix{.number = {encoder, decoder},
+                    .again = {encoder_again, decoder_again},
                     .decoder_starts = starts};
   };
   CHECK(mix(0, 6, 2) == expected(6, 0, 2, 0, false));

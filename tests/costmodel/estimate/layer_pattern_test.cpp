@@ -91,17 +91,25 @@ TEST_CASE("stages hold the layers of their part of the pattern, the first of the
       parsed(std::string("{kind: hybrid, layer_pattern: 'MM-*ME', ") + attention + experts + "}");
   REQUIRE(m.layers == 6);
   const LayerMix first = layer_mix(m, 0, 3, {Recomputation::full, 2});
-  CHECK(first.scan == 2);
-  CHECK(first.mlp == 1);
-  CHECK(first.scan_again == 2);
-  CHECK(first.mlp_again == 0);
+  const auto place = [&](Mixer mixer, FeedForward feed_forward) {
+    const std::vector<Block> blocks = m.blocks();
+    return static_cast<std::size_t>(std::ranges::find(blocks, Block{mixer, feed_forward}) -
+                                    blocks.begin());
+  };
+  const std::size_t scan = place(Mixer::scan, FeedForward::none),
+                    mlp = place(Mixer::none, FeedForward::dense);
+  CHECK(first.number[scan] == 2);
+  CHECK(first.number[mlp] == 1);
+  CHECK(first.again[scan] == 2);
+  CHECK(first.again[mlp] == 0);
   const LayerMix last = layer_mix(m, 3, 3, {});
-  CHECK(last.attention == 1);
-  CHECK(last.scan == 1);
-  CHECK(last.experts == 1);
+  CHECK(last.number[place(Mixer::attention, FeedForward::none)] == 1);
+  CHECK(last.number[scan] == 1);
+  CHECK(last.number[place(Mixer::none, FeedForward::experts)] == 1);
   CHECK(last.layers() == 3);
-  CHECK(layer_groups(m).size() == 4);
-  CHECK(layer_groups(parsed(std::string("{kind: hybrid, layer_pattern: '-*-', ") + attention + "}"))
+  CHECK(m.blocks().size() == 4);
+  CHECK(parsed(std::string("{kind: hybrid, layer_pattern: '-*-', ") + attention + "}")
+            .blocks()
             .size() == 2);
 }
 

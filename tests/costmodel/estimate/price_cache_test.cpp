@@ -80,7 +80,7 @@ TEST_CASE("schedules and their mixes in flight, found once") {
   CHECK(cache.stages(plan, workload().model) == cache.stages(plan, workload().model));
   plan.stage_layers = {2, 3, 3, 4, 3, 3, 3, 3};
   CHECK(cache.held(plan, 16, workload().model).chunks != nullptr);
-  CHECK(cache.stages(plan, workload().model)->mixes[3].dense == 4);
+  CHECK(cache.stages(plan, workload().model)->mixes[3].number[0] == 4);
 }
 
 }  // namespace price_cache_test

@@ -128,22 +128,15 @@ TEST_CASE("the operators hold the parameters that are counted, for every model")
         static_cast<double>((padded_vocab(model.vocab, 1) - model.vocab) * model.hidden);
     const std::int64_t sparse = model.moe_layers(0, model.layers);
     double held = of(LayerKind::embedding) + of(LayerKind::head);
-    if (!model.layer_pattern.empty()) {
-      const LayerMix mix = layer_mix(model, 0, static_cast<int>(model.layers), {});
-      for (const LayerGroup& group : layer_groups(model))
-        held += mix.*group.number * of(group.kind);
-    } else if (model.encoder_decoder()) {
-      held += static_cast<double>(model.encoder_layers) * of(LayerKind::encoder) +
-              static_cast<double>(model.decoder_layers) * of(LayerKind::decoder) +
-              of(LayerKind::decoder_embedding) - table;
+    const LayerMix mix = layer_mix(model, 0, static_cast<int>(model.layers), {});
+    for (const LayerCount& own : layer_counts_of(model, mix)) held += own.number * of(own.kind);
+    if (model.encoder_decoder()) {
+      held += of(LayerKind::decoder_embedding) - table;
       CHECK(of(LayerKind::encoder) == parameters_per_layer(model));
       CHECK(of(LayerKind::decoder) == parameters_per_decoder_layer(model));
-    } else {
-      held += static_cast<double>(model.layers - sparse) * of(LayerKind::block);
-      CHECK(of(LayerKind::block) == parameters_per_layer(model));
+    } else if (sparse == 0 && model.layer_pattern.empty()) {
+      CHECK(of(model.blocks().front()) == parameters_per_layer(model));
     }
-    if (sparse > 0 && model.layer_pattern.empty())
-      held += static_cast<double>(sparse) * of(LayerKind::moe);
     held -= model.tie_embeddings ? table + padding : 2 * padding;
     if (model.head_transform)  // the bias of the padded logits
       held -= static_cast<double>(padded_vocab(model.vocab, 1) - model.vocab);

@@ -195,10 +195,10 @@ TEST_CASE("dense and sparse layers make stages uneven") {
   const ClusterSpec cluster = fixtures::cluster(4);
   Evaluator evaluator(mixed, cluster, training());
   const PlanCost cost = evaluator.cost(plan);
-  CHECK(cost.stages[0].layers.dense == 2);
-  CHECK(cost.stages[1].layers.dense == 1);
-  CHECK(cost.stages[1].layers.moe == 1);
-  CHECK(cost.stages[3].layers.moe == 2);
+  CHECK(cost.stages[0].layers.number[0] == 2);
+  CHECK(cost.stages[1].layers.number[0] == 1);
+  CHECK(cost.stages[1].layers.number[1] == 1);
+  CHECK(cost.stages[3].layers.number[1] == 2);
   CHECK(cost.ranks[0].weights.experts == 0);
   CHECK(cost.ranks[1].weights.experts * 2 == cost.ranks[2].weights.experts);
   const auto& block = evaluator.layer(LayerKind::block, plan, Recomputed::nothing);
@@ -208,9 +208,9 @@ TEST_CASE("dense and sparse layers make stages uneven") {
   // Of one recomputed layer a stage the kind is that of its first layer.
   plan.recompute = {Recomputation::full, 1};
   const PlanCost again = evaluator.cost(plan);
-  CHECK(again.stages[1].layers.dense_again == 1);
-  CHECK(again.stages[1].layers.moe_again == 0);
-  CHECK(again.stages[2].layers.moe_again == 1);
+  CHECK(again.stages[1].layers.again[0] == 1);
+  CHECK(again.stages[1].layers.again[1] == 0);
+  CHECK(again.stages[2].layers.again[1] == 1);
   // An interleaved schedule holds chunks of either kind: no less than one micro-batch of them all.
   plan = {};
   plan.pp = 2, plan.vpp = 2, plan.schedule = ScheduleKind::interleaved;

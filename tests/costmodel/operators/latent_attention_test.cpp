@@ -2,6 +2,7 @@
 #include <doctest/doctest.h>
 
 #include "costmodel/cost/layer_cost.hpp"
+#include "costmodel/estimate/model_flops.hpp"
 #include "costmodel/model/parameter_count.hpp"
 #include "costmodel/operators/transformer.hpp"
 #include "tests/costmodel/support/fixtures.hpp"
@@ -73,6 +74,24 @@ TEST_CASE("model FLOPs: six times the matrices, and scores wider than their cont
   const double products = 6 * T * (down + up + out + mlp);
   const double core = 6.0 * b * s * s * a * (nope + rope + v);
   CHECK(cost.forward.model.value + cost.backward.model.value == products + core);
+}
+
+// arXiv:2512.02556, section 2.1: the indexer's heads score all keys; attention reaches as many as
+// they choose. Every tensor rank has the full indexer.
+TEST_CASE("sparse attention: an indexer's parameters and FLOPs, and attention to what it chooses") {
+  constexpr double heads = 8, size = 64, chosen = 256;
+  ModelSpec m = model();
+  m.attention_pattern = "I";
+  m.index_heads = 8, m.index_head_dim = 64, m.index_topk = 256;
+  const double products = q_rank * heads * size + 1.0 * h * size + 1.0 * h * heads;
+  const LayerKind kind = m.blocks().front();
+  const OpList list = build_layer(kind, m, context(1));
+  CHECK(weights_of(list) == block(1).weights + products + 2 * size);
+  CHECK(weights_of(build_layer(kind, m, context(4))) == block(4).weights + products + 2 * size);
+  const double core = 6.0 * b * s * chosen * a * (nope + rope + v);
+  const double scores = 6.0 * b * s * s * heads * size;
+  CHECK(model_flops(list, kind).full.value ==
+        6 * T * (down + up + out + mlp + products) + core + scores);
 }
 
 TEST_CASE("what a layer keeps: latent vectors, heads, and the usual") {

@@ -30,7 +30,7 @@ ModelSpec model(std::int64_t layers = 1) {
 }
 
 OpList block(int tp, bool sequence_parallel = false) {
-  return build_layer(LayerKind::block, model(),
+  return build_layer(model().blocks().front(), model(),
                      fixtures::layer_context(tp, sequence_parallel, b, s));
 }
 

@@ -42,13 +42,13 @@ TEST_CASE("half of the layers recomputed is half of each stage's own") {
 }
 
 TEST_CASE("a stage's layers by kind are those of its own place in the model") {
-  CHECK(layer_mix(model, 3, 5, {Recomputation::full, 2}) == LayerMix{5, 0, 2, 0});
-  CHECK(layer_mix(model, 3, 5, {Recomputation::none, 0}) == LayerMix{5, 0, 5, 0});
+  CHECK(layer_mix(model, 3, 5, {Recomputation::full, 2}) == LayerMix{{5}, {2}});
+  CHECK(layer_mix(model, 3, 5, {Recomputation::none, 0}) == LayerMix{{5}, {5}});
   ModelSpec sparse = model;
   sparse.experts = 8;
   sparse.first_dense_layers = 1, sparse.moe_every = 2;  // layers 2, 4, 6, ... have experts
-  CHECK(layer_mix(sparse, 3, 5, {Recomputation::full, 2}) == LayerMix{3, 2, 1, 1});
-  CHECK(layer_mix(sparse, 2, 5, {Recomputation::full, 0}) == LayerMix{2, 3, 2, 3});
+  CHECK(layer_mix(sparse, 3, 5, {Recomputation::full, 2}) == LayerMix{{3, 2}, {1, 1}});
+  CHECK(layer_mix(sparse, 2, 5, {Recomputation::full, 0}) == LayerMix{{2, 3}, {2, 3}});
 }
 
 TEST_CASE("a stack may ask for a global batch that is a multiple of the pipeline size") {

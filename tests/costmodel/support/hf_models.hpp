@@ -77,8 +77,8 @@ inline double counted_over_operators(const costmodel::ModelSpec& m) {
   };
   const costmodel::LayerMix all = layer_mix(m, 0, static_cast<int>(m.layers), {});
   double sum = weights(costmodel::LayerKind::embedding) + weights(costmodel::LayerKind::head);
-  for (const costmodel::LayerGroup& group : layer_groups(m))
-    sum += weights(group.kind) * (all.*group.number);
+  for (const costmodel::LayerCount& own : layer_counts_of(m, all))
+    sum += weights(own.kind) * own.number;
   const auto padding = static_cast<double>(costmodel::padded_vocab(m.vocab, 1) - m.vocab);
   const auto width = static_cast<double>(m.embedding_width());
   sum -= 2 * padding * width + (m.head_transform ? padding : 0);

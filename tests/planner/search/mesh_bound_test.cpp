@@ -462,7 +462,7 @@ TEST_CASE("the ends of a pipeline are priced as in the whole of it") {
     plan.pp = 8;
     plan.dp = 2;
     plan.recompute = {costmodel::Recomputation::selective, 0};
-    const costmodel::LayerMix mix{3, 0, 1, 0};
+    const costmodel::LayerMix mix{.number = {3}, .again = {1}};
     const auto& all = whole.cost(plan, std::vector<costmodel::LayerMix>(8, mix));
     const auto& some = ends.cost_of_ends(plan, std::vector<costmodel::LayerMix>(3, mix));
     for (const auto& [rank, end] : {std::pair{0U, 0U}, std::pair{1U, 1U}, std::pair{7U, 2U}}) {

@@ -223,7 +223,7 @@ TEST_CASE("every model family and mesh has a sharding that its brute-force price
   for (const char* name : {"gpt3-125m", "llama-3-8b", "mixtral-8x7b", "deepseek-v2-lite",
                            "mamba2-130m", "gpt-neox-20b"}) {
     const Scenario s = scenario(std::string("base: ") + name, one_node, 64);
-    const LayerKind kind = s.model.experts > 0 ? LayerKind::moe : LayerKind::block;
+    const LayerKind kind = s.model.blocks().back();
     for (const auto& [outer, inner] : {std::pair{1, 1}, std::pair{8, 1}, std::pair{2, 4}}) {
       CAPTURE(name);
       CAPTURE(inner);
