@@ -12,19 +12,12 @@
 
 #include "costmodel/base/escape.hpp"
 #include "costmodel/config/map_reader.hpp"
-#include "costmodel/model/hf_classic.hpp"
-#include "costmodel/model/hf_decoders.hpp"
-#include "costmodel/model/hf_llama.hpp"
-#include "costmodel/model/hf_mamba.hpp"
-#include "costmodel/model/hf_nemotron_h.hpp"
-#include "costmodel/model/hf_t5.hpp"
+#include "costmodel/model/hf_families.hpp"
 #include "costmodel/model/model_keys.hpp"
 
 namespace costmodel {
 
 namespace {
-
-constexpr std::array<std::string_view, 3> moe_types{"qwen2_moe", "olmoe", "glm4_moe"};
 
 const Value* text_config(const Value& map) {
   const Value* text = map.find("text_config");
@@ -54,32 +47,18 @@ const Value* type_of(const Value& map) {
   return list != nullptr && !list->items.empty() ? &list->items.front() : nullptr;
 }
 
-const std::vector<HfFamily>& registered_families() {
-  static const auto all = [] {
-    std::vector<HfFamily> rows;
-    for (const auto& some :
-         {hf_llamas(), hf_decoders(), hf_classics(), hf_mambas(), hf_t5s(), hf_hybrids()})
-      rows.insert(rows.end(), some.begin(), some.end());
-    return rows;
-  }();
-  return all;
-}
-
 const HfFamily& find_family(const Value& map) {
   const Value* type = type_of(map);
   if (type == nullptr)
     throw ConfigError(map.mark, "config.json lacks the key 'model_type'", "add \"model_type\"");
   const std::string word = read_text(*type, "model_type");
   std::vector<std::string> known;
-  for (const HfFamily& family : registered_families()) {
+  for (const HfFamily& family : hf_families()) {
     if (word == family.model_type || word == family.architecture) return family;
     if (known.empty() || known.back() != family.model_type) known.emplace_back(family.model_type);
   }
-  const bool moe = std::find(moe_types.begin(), moe_types.end(), word) != moe_types.end();
-  throw ConfigError(type->mark,
-                    moe ? fmt::format("model_type {} has no operators in this version", quote(word))
-                        : fmt::format("model_type {} is not known", quote(word)),
-                    known_names(moe ? "" : word, known));  // qwen3 is no misspelt qwen3_moe
+  throw ConfigError(type->mark, fmt::format("model_type {} is not known", quote(word)),
+                    known_names(word, known));
 }
 
 }  // namespace

@@ -6,7 +6,7 @@
 
 #include "costmodel/base/escape.hpp"
 #include "costmodel/config/synonyms.hpp"
-#include "costmodel/model/model_spec.hpp"
+#include "costmodel/model/hf_rope.hpp"
 
 namespace costmodel {
 
@@ -39,21 +39,53 @@ constexpr std::string_view costless =
 constexpr std::array<std::string_view, 5> costless_starts{"time_step_", "use_mamba_kernels",
                                                           "_attn", "torchscript", "tf_"};
 
+// Of a key, what a word of theirs is.
 struct Spelling {
-  std::string_view theirs, ours;
+  std::string_view key, theirs, ours;
 };
-constexpr std::array<Spelling, 12> activations{{{"gelu", "gelu"},
-                                                {"gelu_new", "gelu"},
-                                                {"gelu_fast", "gelu"},
-                                                {"gelu_python", "gelu"},
-                                                {"gelu_pytorch_tanh", "gelu"},
-                                                {"bloom_gelu", "gelu"},
-                                                {"silu", "silu"},
-                                                {"swish", "silu"},
-                                                {"swiglu", "silu"},
-                                                {"relu", "relu"},
-                                                {"relu2", "squared-relu"},
-                                                {"squared_relu", "squared-relu"}}};
+constexpr std::array<Spelling, 20> spellings{{{"activation", "gelu", "gelu"},
+                                              {"activation", "gelu_new", "gelu"},
+                                              {"activation", "gelu_fast", "gelu"},
+                                              {"activation", "gelu_python", "gelu"},
+                                              {"activation", "gelu_pytorch_tanh", "gelu"},
+                                              {"activation", "bloom_gelu", "gelu"},
+                                              {"activation", "silu", "silu"},
+                                              {"activation", "swish", "silu"},
+                                              {"activation", "swiglu", "silu"},
+                                              {"activation", "relu", "relu"},
+                                              {"activation", "relu2", "squared-relu"},
+                                              {"activation", "sqrelu", "squared-relu"},
+                                              {"activation", "squared_relu", "squared-relu"},
+                                              {"router_score", "softmax", "pre-softmax"},
+                                              {"router_score", "sigmoid", "sigmoid"},
+                                              {"router_bias", "noaux_tc", "true"},
+                                              {"router_bias", "true", "true"},
+                                              {"router_bias", "false", "false"},
+                                              {"router_bias", "greedy", "false"},
+                                              {"router_bias", "group_limited_greedy", "false"}}};
+
+// A choice that no key describes: what the class usually has, and what is done in place of it.
+struct Choice {
+  std::string_view field, usual, instead;
+};
+constexpr std::array<Choice, 9> choices{
+    {{"apply_residual_connection_post_layernorm", "false", "the same operators in another order"},
+     {"layer_norm_elementwise_affine", "true", "norms are counted with gains"},
+     {"use_bias", "false", "products are counted without bias"},
+     {"mamba_proj_bias", "false", "products are counted without bias"},
+     {"use_conv_bias", "true", "the convolution is counted with bias"},
+     {"mamba_conv_bias", "true", "the convolution is counted with bias"},
+     {"rms_norm", "true", "the gated norm is counted with gains"},
+     {"position_embedding_type", "absolute", "positions are a table"},
+     {"attention_out_bias", "false", "the bias of the attention output follows the MLP's"}}};
+
+// The kinds of layers in `layer_types`, by our letter.
+constexpr std::array<std::pair<std::string_view, char>, 6> layer_kinds{{{"full_attention", 'F'},
+                                                                        {"sliding_attention", 'S'},
+                                                                        {"linear_attention", 'D'},
+                                                                        {"chunked_attention", 'C'},
+                                                                        {"attention", 'F'},
+                                                                        {"mamba", 'M'}}};
 
 // The shortest part of the letters that repeats to all of them.
 std::string period(const std::string& letters) {
@@ -68,11 +100,28 @@ std::string period(const std::string& letters) {
 
 char letter_of(const Value& word) {
   const std::string text = read_text(word, "layer_types");
-  if (text == "full_attention") return 'F';
-  if (text == "sliding_attention") return 'S';
-  if (text == "linear_attention") return 'D';
+  std::vector<std::string> known;
+  for (const auto& [kind, letter] : layer_kinds) {
+    if (text == kind) return letter;
+    known.emplace_back(kind);
+  }
   throw ConfigError(word.mark, fmt::format("layer_types: {} is not known", quote(text)),
-                    "one of full_attention, sliding_attention, linear_attention");
+                    known_names(text, known));
+}
+
+// The names of a row, which have a bar between them.
+std::vector<std::string_view> names_of(std::string_view theirs) {
+  std::vector<std::string_view> all;
+  for (std::size_t bar = 0; bar != std::string_view::npos; theirs.remove_prefix(bar + 1)) {
+    bar = theirs.find('|');
+    all.push_back(theirs.substr(0, bar));
+    if (bar == std::string_view::npos) break;
+  }
+  return all;
+}
+
+bool is_number(std::string_view text) {
+  return text.find_first_not_of("0123456789.") == std::string_view::npos;
 }
 
 }  // namespace
@@ -81,6 +130,217 @@ bool is_costless_hf_field(std::string_view key) {
   return has_word(costless, key) ||
          std::any_of(costless_starts.begin(), costless_starts.end(),
                      [&](std::string_view start) { return key.starts_with(start); });
+}
+
+HfTranslation::HfTranslation(const Value& text, std::string_view model_type)
+    : reader_(text, "config.json"),
+      source_(fmt::format("Hugging Face config.json, model_type {}", model_type)) {
+  out_.kind = Value::Kind::map;
+  out_.mark = text.mark;
+}
+
+std::string HfTranslation::text(std::string_view ours) const {
+  const Value* const value = out_.find(ours);
+  return value == nullptr ? "" : value->text;
+}
+
+std::int64_t HfTranslation::number(std::string_view ours) const {
+  const Value* const value = out_.find(ours);
+  return value == nullptr ? 0 : read_integer(*value, std::string(ours), {0, hf_sizes.most});
+}
+
+void HfTranslation::note(const std::string& what) {
+  source_ += "; " + what;
+  tell(what);
+}
+
+HfTranslation::Row HfTranslation::parse(std::string_view word) {
+  const std::size_t equals = word.find('='), colon = word.find(':');
+  if (equals == word.npos && colon == word.npos) return {"", word, ""};
+  if (equals == word.npos) return {word.substr(0, colon), "", word.substr(colon + 1)};
+  Row row{word.substr(0, equals), word.substr(equals + 1), ""};
+  if (row.theirs.ends_with('?')) {
+    row.optional = true;
+    row.theirs.remove_suffix(1);
+  } else if (colon != word.npos) {
+    row.theirs = word.substr(equals + 1, colon - equals - 1);
+    row.usual = word.substr(colon + 1);
+  }
+  return row;
+}
+
+void HfTranslation::read(const std::vector<std::string_view>& texts) {
+  std::vector<Row> rows;
+  for (std::string_view text : texts) {
+    while (!text.empty()) {
+      const std::size_t end = std::min(text.find(' '), text.size());
+      const std::string_view word = text.substr(0, end);
+      text.remove_prefix(std::min(end + 1, text.size()));
+      if (word.starts_with('-')) {
+        std::erase_if(rows, [&](const Row& row) { return row.ours == word.substr(1); });
+        continue;
+      }
+      const Row row = parse(word);
+      const auto earlier = std::ranges::find(rows, row.ours, &Row::ours);
+      if (row.ours.empty() || earlier == rows.end()) {
+        rows.push_back(row);
+      } else {
+        *earlier = row;
+      }
+    }
+  }
+  for (const Row& row : rows) read_row(row);
+}
+
+void HfTranslation::read_row(const Row& row) {
+  if (row.ours == "dropout" && !row.theirs.empty()) return dropout(row);
+  if (row.ours == "attention_pattern" && !row.theirs.empty()) return pattern(row);
+  if (row.ours == "mtp_layers") return predictions(row.theirs);
+  if (row.theirs.starts_with('!')) return report(row.theirs.substr(1));
+  if (row.theirs.empty()) return put_usual(row, "model_type");
+  const std::vector<std::string_view> names = names_of(row.theirs);
+  const auto there = std::ranges::find_if(
+      names, [this](std::string_view name) { return reader_.optional(name) != nullptr; });
+  if (row.ours.empty()) return;
+  if (there != names.end()) return put_value(row, *there, *reader_.optional(*there));
+  if (row.optional) return;
+  if (row.usual.empty()) reader_.required(names.front());
+  put_usual(row, names.front());
+}
+
+void HfTranslation::put_value(const Row& row, std::string_view field, const Value& value) {
+  const auto layers = static_cast<std::size_t>(number("layers"));
+  if (layers > 1 && value.items.size() == layers) {
+    const auto differs = [&](const Value& item) { return item.text != value.items[0].text; };
+    if (std::ranges::any_of(value.items, differs)) {
+      refuse(field, fmt::format("{}: its layers differ", field),
+             "write a model file of your own, with one value for all layers");
+    }
+    return put_value(row, field, value.items[0]);
+  }
+  const std::string what(field), key(row.ours);
+  if (std::ranges::count(spellings, row.ours, &Spelling::key) > 0)
+    return put_word(row, field, read_text(value, what));
+  if (row.usual == "true" || row.usual == "false")
+    return put(key, read_boolean(value, what), field);
+  if (is_number(row.usual) && row.usual.find('.') != row.usual.npos)
+    return put(key, read_number(value, what, Dimension::count, 0, 1e12), field);
+  const bool none = row.optional || row.usual == "0";
+  put(key, read_integer(value, what, {none ? 0 : 1, hf_sizes.most}), field);
+}
+
+void HfTranslation::put_usual(const Row& row, std::string_view field) {
+  const std::string key(row.ours);
+  if (row.usual == "4h") return put(key, 4 * number("hidden"), field);
+  if (row.usual == "h/a") {
+    const std::int64_t hidden = number("hidden"), heads = number("heads");
+    if (hidden % heads != 0) {
+      refuse(fields_["hidden"],
+             fmt::format("{} {} is not divisible by {} {}", fields_["hidden"], hidden,
+                         fields_["heads"], heads),
+             row.theirs.empty() ? "choose sizes that divide"
+                                : "choose sizes that divide, or give head_dim");
+    }
+    return put(key, hidden / heads, field);
+  }
+  if (std::ranges::count(spellings, row.ours, &Spelling::key) > 0)
+    return put_word(row, field, std::string(row.usual));
+  const Value* const other = out_.find(row.usual);
+  put(key, other != nullptr ? std::string_view(other->text) : row.usual, field);
+}
+
+void HfTranslation::put_word(const Row& row, std::string_view field, const std::string& word) {
+  std::vector<std::string> known;
+  for (const Spelling& each : spellings) {
+    if (each.key != row.ours) continue;
+    if (word == each.theirs) return put(std::string(row.ours), each.ours, field);
+    known.emplace_back(each.theirs);
+  }
+  refuse(field, fmt::format("{}: {} is not known", field, quote(word)), known_names(word, known));
+}
+
+// attention_bias of most classes is of queries, keys, values and the output; Shardplan has one key
+// for the first three, and one for output and MLP.
+void HfTranslation::report(std::string_view field) {
+  if (field == "attention_bias") {
+    const bool mlp = text("linear_bias") == "true";
+    if ((text("qkv_bias") == "true") != mlp)
+      note(fmt::format("the bias of the attention output is {}", mlp ? "added" : "left out"));
+    return;
+  }
+  const Choice& choice = *std::ranges::find(choices, field, &Choice::field);
+  const std::string word = reader_.text(field).value_or(std::string(choice.usual));
+  if (word == choice.usual) return;
+  tell(fmt::format("{}{} is left out: {}", field, choice.usual == "true" ? " false" : "",
+                   choice.instead));
+}
+
+void HfTranslation::dropout(const Row& row) {
+  const double usual = row.usual == "0.1" ? 0.1 : 0;
+  const std::vector<std::string_view> names = names_of(row.theirs);
+  double most = 0;
+  for (const std::string_view name : names)
+    most = std::max(most, reader_.number(name, Dimension::count, 0, 0.99).value_or(usual));
+  put("dropout", most, names.front());
+}
+
+void HfTranslation::pattern(const Row& row) {
+  std::string letters(row.usual);
+  const bool lightning = letters.find('L') != letters.npos;
+  if (row.theirs != "layer_types") {  // the distance between layers of full attention
+    const std::int64_t every = integer(row.theirs, row.usual[0] - '0');
+    letters = std::string(static_cast<std::size_t>(every - 1),
+                          row.theirs.starts_with("full") ? 'D' : 'S') +
+              'F';
+  }
+  if (const Value* const types = reader_.optional("layer_types")) {
+    letters.clear();
+    for (const Value& word : types->items) letters += letter_of(word);
+    if (lightning) std::ranges::replace(letters, 'D', 'L');
+    const std::int64_t layers = number("layers");
+    if (static_cast<std::int64_t>(letters.size()) != layers) {
+      refuse("layer_types",
+             fmt::format("layer_types names {} layers, num_hidden_layers is {}", letters.size(),
+                         layers),
+             "name the kind of every layer");
+    }
+  }
+  put_pattern(letters, "layer_types");
+}
+
+void HfTranslation::put_pattern(const std::string& letters, std::string_view field) {
+  std::string all;  // of a model of fewer layers, its own
+  for (std::int64_t i = 0; i < number("layers"); ++i)
+    all += letters[static_cast<std::size_t>(i) % letters.size()];
+  const std::string pattern = period(all);
+  if (pattern != "F" && pattern != "S") put("attention_pattern", pattern, field);
+}
+
+void HfTranslation::predictions(std::string_view field) {
+  const std::int64_t more = reader_.integer(field, {0, 100}).value_or(0);
+  if (more == 0) return;
+  note(fmt::format("its {} multi-token prediction layer is left out (mtp_layers: {} adds it)", more,
+                   more));
+}
+
+void HfTranslation::put_shared(std::int64_t width, std::string_view field, const char* wide) {
+  const std::int64_t own = number("expert_ffn_hidden");
+  if (width % own != 0) {
+    refuse(field,
+           fmt::format("{} {} is no multiple of {} {}", field, width, fields_["expert_ffn_hidden"],
+                       own),
+           "write a model file of your own, with a width that is");
+  }
+  put("shared_experts", width / own, wide);
+}
+
+void HfTranslation::check_heads() {
+  const std::int64_t heads = number("heads"), of = number("kv_heads");
+  if (of == 0 || heads % of == 0) return;
+  refuse(
+      fields_["kv_heads"],
+      fmt::format("{} {} does not divide {} {}", fields_["kv_heads"], of, fields_["heads"], heads),
+      "every key/value head serves the same number of query heads");
 }
 
 // What serving asks of a model: its length, and the format of the weights.
@@ -109,6 +369,13 @@ void HfTranslation::serving() {
 }
 
 HfModel HfTranslation::take() {
+  check_heads();
+  if (number("expert_groups") <= 1) {
+    drop("expert_groups");
+    drop("expert_groups_per_token");
+  }
+  put_rotation(*this);
+  put("source", source_);
   serving();
   for (const char* key : {"rms_norm_eps", "layer_norm_eps", "layer_norm_epsilon", "norm_eps",
                           "norm_epsilon", "layernorm_epsilon"}) {
@@ -120,127 +387,6 @@ HfModel HfTranslation::take() {
   for (const std::string_view key : reader_.unread())
     if (!is_costless_hf_field(key)) model.unread.emplace_back(key);
   return model;
-}
-
-std::int64_t HfTranslation::size_or(const std::string& ours, std::string_view hf_key,
-                                    IntegerRange range, std::int64_t usual) {
-  const std::int64_t value = reader_.integer(hf_key, range).value_or(usual);
-  put(ours, value, hf_key);
-  return value;
-}
-
-std::string_view HfTranslation::spelled(std::string_view usual, std::string_view other) {
-  return reader_.optional(usual) == nullptr && reader_.optional(other) != nullptr ? other : usual;
-}
-
-void HfTranslation::dropout(const std::vector<std::string_view>& hf_keys, double usual) {
-  double most = 0;
-  for (const auto key : hf_keys)
-    most = std::max(most, reader_.number(key, Dimension::count, 0, 0.99).value_or(usual));
-  put("dropout", most, hf_keys.front());
-}
-
-void HfTranslation::activation(std::string_view hf_key, std::string_view usual) {
-  const std::string word = reader_.text(hf_key).value_or(std::string(usual));
-  std::vector<std::string> known;
-  for (const Spelling& each : activations) {
-    if (word == each.theirs) return put("activation", each.ours, hf_key);
-    known.emplace_back(each.theirs);
-  }
-  throw ConfigError(reader_.mark_of(hf_key),
-                    fmt::format("{}: {} is not known", hf_key, quote(word)),
-                    known_names(word, known));
-}
-
-void HfTranslation::put_rotation(std::optional<double> base, std::string_view base_key,
-                                 std::optional<double> part, std::string_view part_key) {
-  const ModelSpec usual;
-  if (base && *base != usual.rotary_base) put("rotary_base", *base, base_key);
-  if (part && *part != usual.rotary_percent) put("rotary_percent", *part, part_key);
-}
-
-void HfTranslation::rotary() {
-  put("positions", "rotary", "model_type");
-  put("max_positions", 0, "model_type");
-  std::optional<double> base = reader_.number("rope_theta", Dimension::count, 1, 1e12);
-  const auto percent = reader_.number("partial_rotary_factor", Dimension::count, 1e-3, 1);
-  if (const Value* fresh = rope_parameters())
-    base = MapReader(*fresh, "rope_parameters").number("rope_theta", Dimension::count, 1, 1e12);
-  put_rotation(base, "rope_theta", percent, "partial_rotary_factor");
-  rope_scaling();
-}
-
-const Value* HfTranslation::rope_parameters() {
-  const Value* all = reader_.optional("rope_parameters");
-  if (all == nullptr || !all->is_map()) return nullptr;
-  const Value* full = all->find("full_attention");
-  return full != nullptr && full->is_map() ? full : all;
-}
-
-void HfTranslation::rope_scaling() {
-  const Value* scaling = reader_.optional("rope_scaling");
-  if (scaling == nullptr) scaling = rope_parameters();
-  if (scaling == nullptr || !scaling->is_map()) return;
-  MapReader inner(*scaling, "rope_scaling");
-  std::string type = inner.text("rope_type").value_or(inner.text("type").value_or("default"));
-  if (type == "su") type = "longrope";  // as Phi-3's first files call it
-  if (type == "default" || type == "none") return;
-  constexpr double llama3_factor = 8;
-  const auto factor = inner.number("factor", Dimension::count, 1, 1e4);
-  const bool usable = factor || type == "llama3" || type == "longrope";
-  if (std::ranges::count(rope_scaling_names, type) == 0 || !usable) {
-    return tell(
-        fmt::format("its rope_scaling {} is left out{}: it costs nothing, but an exported script "
-                    "trains without "
-                    "it",
-                    shortened(type), usable ? "" : ", which has no factor"));
-  }
-  put("rope_scaling_type", type, "rope_scaling");
-  if (factor || type == "llama3")
-    put("rope_scaling_factor", factor.value_or(llama3_factor), "rope_scaling");
-  const auto copy = [&](const char* ours, const char* theirs) {
-    if (const auto value = inner.number(theirs, Dimension::count, 0, 1e9))
-      put(ours, *value, "rope_scaling");
-  };
-  copy("rope_original_positions", "original_max_position_embeddings");
-  if (const auto length =
-          reader_.number("original_max_position_embeddings", Dimension::count, 1, 1e9);
-      length && inner.optional("original_max_position_embeddings") == nullptr)
-    put("rope_original_positions", *length, "original_max_position_embeddings");
-  copy("rope_low_freq_factor", "low_freq_factor");
-  copy("rope_high_freq_factor", "high_freq_factor");
-  copy("rope_beta_fast", "beta_fast");
-  copy("rope_beta_slow", "beta_slow");
-  copy("rope_mscale", "mscale");
-  copy("rope_mscale_all_dim", "mscale_all_dim");
-  for (const char* theirs : {"attention_factor", "short_factor", "long_factor"}) {
-    if (inner.optional(theirs) != nullptr)
-      tell(fmt::format("{} of its rope_scaling is left out: there is no key for it", theirs));
-  }
-}
-
-void HfTranslation::attention_pattern(std::string usual, std::int64_t layers) {
-  const Value* types = reader_.optional("layer_types");
-  if (types != nullptr) {
-    usual.clear();
-    for (const Value& word : types->items) usual += letter_of(word);
-    if (static_cast<std::int64_t>(usual.size()) != layers) {
-      throw ConfigError(
-          types->mark,
-          fmt::format("layer_types names {} layers, num_hidden_layers is {}", usual.size(), layers),
-          "name the kind of every layer");
-    }
-  }
-  put_pattern(usual, layers, "layer_types");
-}
-
-void HfTranslation::put_pattern(const std::string& letters, std::int64_t layers,
-                                std::string_view hf_key) {
-  std::string all;  // of a model of fewer layers, its own
-  for (std::int64_t i = 0; i < layers; ++i)
-    all += letters[static_cast<std::size_t>(i) % letters.size()];
-  const std::string pattern = period(all);
-  if (pattern != "F" && pattern != "S") put("attention_pattern", pattern, hf_key);
 }
 
 }  // namespace costmodel

@@ -1,10 +1,12 @@
-// Base class of the translations of Hugging Face config.json files. Internal to costmodel.
+// Reads one Hugging Face config.json by the rows of its family (hf_families.hpp) into the keys of a
+// model map. Internal to costmodel.
 #pragma once
 
 #include <fmt/format.h>
 
 #include <cstdint>
-#include <optional>
+#include <functional>
+#include <map>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -21,82 +23,86 @@ struct HfModel {
   std::vector<std::string> unread;   // fields with a value that may cost something
 };
 
-struct HfFamily {
-  std::string_view model_type, architecture;  // either names it
-  HfModel (*read)(const Value& map);
-};
+inline constexpr IntegerRange hf_sizes{1, 1'000'000'000};
 
-// Sizes that every file may have.
-inline constexpr IntegerRange hf_counts{1, 100'000}, hf_widths{1, 4'194'304}, hf_small{1, 65'536},
-    hf_inner{1, 16'777'216}, hf_tokens{1, 1'000'000'000};
-
+// A row is one word; rows stand in a text with blanks between them. A later row takes the place of
+// an earlier one of the same key.
+//   ours=theirs        the field must be there; ours is the key of a model (model_keys.hpp)
+//   ours=theirs:usual  the class's value where it is absent. Its form is the value's type: true or
+//                      false, a number with a point, else an integer; or it is a key that an
+//                      earlier row set, h/a (hidden / heads) or 4h
+//   ours=theirs?       an integer; without the field no key is set
+//   ours:value         whatever the file has
+//   a|b                for theirs: the first that is there
+//   theirs             a field that costs nothing or that the class does not read
+//   !theirs            a choice that no key describes: reported where it is not the usual one
+//   -ours              no row for this key
+// A list in place of a value holds one for each layer, all of them equal. Some keys read as their
+// values need: activation and router_* translate words, dropout is the largest of its fields,
+// attention_pattern has layer_types or the distance between layers of full attention, and
+// mtp_layers is reported, not set.
 class HfTranslation {
  public:
+  // `text` must outlive this object.
+  HfTranslation(const Value& text, std::string_view model_type);
+
+  // Reads rows, of all texts together. Throws ConfigError.
+  void read(const std::vector<std::string_view>& rows);
+  // The result, with what all families share: rotary positions, length, epsilon, source.
   HfModel take();
 
- protected:
-  void serving();
-  // `text` must outlive this object.
-  explicit HfTranslation(const Value& text) : reader_(text, "config.json") {
-    out_.kind = Value::Kind::map;
-    out_.mark = text.mark;
-  }
-
-  // Writes Shardplan's key `ours` with the place of the Hugging Face key.
+  // For the hooks of families. Writes Shardplan's key `ours` with the place of the field.
   template <class T>
-  void put(const std::string& ours, const T& value, std::string_view hf_key) {
-    out_.set(ours, scalar_value(fmt::format("{}", value), reader_.mark_of(hf_key)));
+  void put(const std::string& ours, const T& value, std::string_view field = "model_type") {
+    out_.set(ours, scalar_value(fmt::format("{}", value), reader_.mark_of(field)));
+    fields_[ours] = field;
   }
-
-  // Copies an integer. Throws ConfigError when it is missing or out of range.
-  std::int64_t size(const std::string& ours, std::string_view hf_key, IntegerRange range) {
-    reader_.required(hf_key);
-    const std::int64_t value = *reader_.integer(hf_key, range);
-    put(ours, value, hf_key);
-    return value;
+  void drop(std::string_view ours) { out_.erase(ours); }
+  // The integer, and the text, that a key was set to; 0 and "" where it was not.
+  std::int64_t number(std::string_view ours) const;
+  std::string text(std::string_view ours) const;
+  bool flag(std::string_view field, bool usual) { return reader_.boolean(field).value_or(usual); }
+  std::int64_t integer(std::string_view field, std::int64_t usual, std::int64_t least = 1) {
+    return reader_.integer(field, {least, hf_sizes.most}).value_or(usual);
   }
-
-  // The same with the class's default for a missing one.
-  std::int64_t size_or(const std::string& ours, std::string_view hf_key, IntegerRange range,
-                       std::int64_t usual);
-  // The first of the keys that is there, else the first: older files have other spellings.
-  std::string_view spelled(std::string_view usual, std::string_view other);
-  bool flag(std::string_view hf_key, bool usual) { return reader_.boolean(hf_key).value_or(usual); }
   void tell(std::string what) { omitted_.push_back(std::move(what)); }
-  // Puts the largest of these, each `usual` where it is missing.
-  void dropout(const std::vector<std::string_view>& hf_keys, double usual);
-  // Puts `activation`. Throws ConfigError for an unknown one.
-  void activation(std::string_view hf_key, std::string_view usual);
-  // Puts the base of rotary positions, the part that is rotated, and their scaling.
-  void rotary();
-  // The map of transformers 5; of kinds of layers that of full attention. Null: none.
-  const Value* rope_parameters();
-  // Puts the scaling that `rope_scaling`, or rope_parameters of transformers 5, has; reports what
-  // has no key.
-  void rope_scaling();
-  // Leaves out the usual base and part: over the file other positions may be written.
-  void put_rotation(std::optional<double> base, std::string_view base_key,
-                    std::optional<double> part, std::string_view part_key);
-  // The letters of `layer_types`, where the file has it, else those of `usual` (F, S, D).
-  void attention_pattern(std::string usual, std::int64_t layers);
-  // Puts `attention_pattern` with as few letters as repeat; nothing where all layers are alike, and
-  // F or S.
-  void put_pattern(const std::string& letters, std::int64_t layers, std::string_view hf_key);
+  // The same, and in the model's `source`.
+  void note(const std::string& what);
+  // Puts `ours`, a number of experts, as a width in the field over the width of one. Throws
+  // ConfigError when it is no multiple.
+  void put_shared(std::int64_t width, std::string_view field, const char* wide);
+  // Puts `attention_pattern` with as few letters as repeat; nothing where all layers are uniform,
+  // and F or S.
+  void put_pattern(const std::string& letters, std::string_view field);
+  [[noreturn]] void refuse(std::string_view field, const std::string& wrong,
+                           const std::string& remedy) const {
+    throw ConfigError(reader_.mark_of(field), wrong, remedy);
+  }
 
   MapReader reader_;  // no finish(): config.json has many keys that do not affect shapes
-  Value out_;
 
  private:
+  struct Row {
+    std::string_view ours, theirs, usual;
+    bool optional = false;
+  };
+  static Row parse(std::string_view word);
+  void read_row(const Row& row);
+  void report(std::string_view field);
+  void put_value(const Row& row, std::string_view field, const Value& value);
+  void put_usual(const Row& row, std::string_view field);
+  void put_word(const Row& row, std::string_view field, const std::string& word);
+  void dropout(const Row& row);
+  void pattern(const Row& row);
+  void predictions(std::string_view field);
+  void check_heads();
+  void serving();
+
+  Value out_;
+  std::map<std::string, std::string, std::less<>> fields_;  // of each key, whence it is
+  std::string source_;
   std::vector<std::string> omitted_;
 };
-
-// The families' classes have read(choice...).
-template <class Family, auto... choice>
-HfModel read_hf_as(const Value& map) {
-  Family family(map);
-  family.read(choice...);
-  return family.take();
-}
 
 // Whether a field of a config.json is known to change no size, no operator and no cost: names of
 // tokens and types, initial values, epsilons, what only generation reads.

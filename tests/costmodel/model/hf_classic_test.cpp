@@ -1,7 +1,7 @@
 // The GPT family beside gpt2 and gpt_neox, and BERT. The configurations are written here from the
 // published fields; the counts are those of the published weights (safetensors totals on the Hub),
 // each also worked out from the modules of the transformers classes.
-#include "costmodel/model/hf_classic.hpp"
+#include "costmodel/model/hf_families.hpp"
 
 #include <doctest/doctest.h>
 
@@ -137,7 +137,7 @@ TEST_CASE("faults name the key and its place") {
   CHECK(contains(wrong(falcon_7b(), "\"num_attention_heads\": 71", "\"num_attention_heads\": 72"),
                  "hidden_size 4544 is not divisible by num_attention_heads 72"));
   CHECK(contains(wrong(falcon_40b(), "\"num_kv_heads\": 8", "\"num_kv_heads\": 7"),
-                 "num_kv_heads 7 does not divide the 128 heads"));
+                 "num_kv_heads 7 does not divide num_attention_heads 128"));
   CHECK(contains(wrong(falcon_7b(), "\"multi_query\": true", "\"multi_query\": 1"),
                  "multi_query: '1' is neither true nor false"));
   CHECK(contains(wrong(bloom(), "\"n_layer\": 30, ", ""), "lacks the key 'num_hidden_layers'"));

@@ -1,7 +1,7 @@
 // Decoders of the llama family with other layers and norms. The configurations are written here
 // from the published fields; the counts are those of the published weights (safetensors totals on
 // the Hub), each also worked out from the modules of the transformers classes.
-#include "costmodel/model/hf_decoders.hpp"
+#include "costmodel/model/hf_hooks.hpp"
 
 #include <doctest/doctest.h>
 
@@ -9,7 +9,7 @@
 
 #include "tests/costmodel/support/hf_models.hpp"
 
-namespace hf_decoders_test {
+namespace hf_hooks_test {
 
 using namespace costmodel;
 using fixtures::contains;
@@ -138,7 +138,7 @@ TEST_CASE("faults name the key and its place") {
   CHECK(contains(wrong(gemma2(), "\"sliding_window\": 4096", "\"sliding_window\": \"all\""),
                  "sliding_window: 'all' is not a whole number"));
   CHECK(contains(wrong(gemma2(), "\"num_key_value_heads\": 8", "\"num_key_value_heads\": 5"),
-                 "kv_heads 5 does not divide heads 16"));
+                 "num_key_value_heads 5 does not divide num_attention_heads 16"));
   CHECK(contains(wrong(olmo2(), "\"silu\"", "\"siluu\""), "did you mean 'silu'?"));
   CHECK(contains(wrong(gpt_oss(), "\"num_experts_per_tok\": 4", "\"num_experts_per_tok\": 64"),
                  "top_k 64 exceeds the 32 experts"));
@@ -157,4 +157,4 @@ TEST_CASE("a field that nobody knows is told") {
             .tells("wonder of config.json is not understood"));
 }
 
-}  // namespace hf_decoders_test
+}  // namespace hf_hooks_test

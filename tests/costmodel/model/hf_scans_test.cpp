@@ -1,7 +1,7 @@
 // Mamba and Mamba-2. The configurations are written here from the published fields; the counts are
 // those of the published weights, each also worked out from the modules of the transformers
 // classes.
-#include "costmodel/model/hf_mamba.hpp"
+#include "costmodel/model/hf_hooks.hpp"
 
 #include <doctest/doctest.h>
 
@@ -9,7 +9,7 @@
 
 #include "tests/costmodel/support/hf_models.hpp"
 
-namespace hf_mamba_test {
+namespace hf_scans_test {
 
 using namespace costmodel;
 using fixtures::contains;
@@ -65,4 +65,4 @@ TEST_CASE("what is left out is told, what does not fit is refused") {
                  "state_size: '0.5' is not a whole number"));
 }
 
-}  // namespace hf_mamba_test
+}  // namespace hf_scans_test
