@@ -47,7 +47,8 @@ const Value* type_of(const Value& map) {
   return list != nullptr && !list->items.empty() ? &list->items.front() : nullptr;
 }
 
-const HfFamily& find_family(const Value& map) {
+// `partial`: an unknown model_type is read as a llama.
+HfFamily find_family(const Value& map, bool partial) {
   const Value* type = type_of(map);
   if (type == nullptr)
     throw ConfigError(map.mark, "config.json lacks the key 'model_type'", "add \"model_type\"");
@@ -57,6 +58,7 @@ const HfFamily& find_family(const Value& map) {
     if (word == family.model_type || word == family.architecture) return family;
     if (known.empty() || known.back() != family.model_type) known.emplace_back(family.model_type);
   }
+  if (partial) return hf_guess(map, type->text);
   throw ConfigError(type->mark, fmt::format("model_type {} is not known", quote(word)),
                     known_names(word, known));
 }
@@ -75,8 +77,14 @@ namespace {
 constexpr std::array<std::string_view, 2> shared_names{"head_dim", "sliding_window"};
 
 // The model of a file, in which keys of a model that stand among its fields win.
-HfModel read_file(const Value& map) {
-  HfModel model = find_family(map).read(map);
+HfModel read_file(const Value& map, bool partial = false) {
+  const HfFamily family = find_family(map, partial);
+  HfModel model = family.read(map);
+  if (family.architecture.empty()) {
+    model.omitted.push_back(fmt::format(
+        "model_type {} is not known: its fields are read as those of {} of the llama family",
+        quote(family.model_type), model.keys.find("experts") != nullptr ? "a mixture" : "a model"));
+  }
   std::erase_if(model.unread, [&](const std::string& key) {
     const bool wins = is_model_key(key) && std::ranges::count(shared_names, key) == 0;
     if (wins) model.keys.set(key, *map.find(key));
@@ -128,8 +136,9 @@ Value from_hf_config(const Value& file, const Value& over, const std::string& na
 
 Value from_hf_config(const Value& file) { return read_file(language_model(file)).keys; }
 
-Value from_hf_config(const Value& file, std::vector<std::string>& omitted) {
-  HfModel model = read_file(language_model(file));
+Value from_hf_config(const Value& file, std::vector<std::string>& omitted, bool partial) {
+  const Value map = language_model(file);
+  HfModel model = read_file(map, partial);
   omitted = std::move(model.omitted);
   for (const std::string& key : model.unread)
     omitted.push_back(key + " of config.json is not understood here and changes nothing");

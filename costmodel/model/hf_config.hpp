@@ -1,5 +1,5 @@
 // Translates a Hugging Face config.json into the keys of a model map, by the family that its
-// model_type names: hf_llama, hf_decoders, hf_classic, hf_mamba, hf_t5 and hf_nemotron_h read them.
+// model_type names (hf_families.hpp).
 #pragma once
 
 #include <string>
@@ -17,8 +17,9 @@ bool is_hf_config(const Value& map);
 Value from_hf_config(const Value& file);
 
 // The same, and in `omitted` a sentence for each field that is not understood and for each choice
-// that no key describes.
-Value from_hf_config(const Value& file, std::vector<std::string>& omitted);
+// that no key describes. `partial`: an unknown model_type is no fault; its fields are read as those
+// of a llama, or of a mixture of experts where one of them is a number of experts.
+Value from_hf_config(const Value& file, std::vector<std::string>& omitted, bool partial = false);
 
 // The same with what a user writes over the file. A key of a model does what it does over any other
 // base; another name takes the place of the file's field. Throws ConfigError for a name that is

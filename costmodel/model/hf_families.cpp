@@ -76,6 +76,36 @@ constexpr std::string_view gemma =
     "tie_embeddings=tie_word_embeddings:true attention_softcap=attn_logit_softcapping:0.0 "
     "logits_softcap=final_logit_softcapping:0.0";
 constexpr std::string_view qwen3 = "head_dim=head_dim:128 qk_norm:true";
+constexpr std::string_view qwen3_experts =
+    "kind:moe experts=num_experts top_k=num_experts_per_tok "
+    "expert_ffn_hidden=moe_intermediate_size";
+constexpr std::string_view ernie =
+    "linear_bias=use_bias:false qkv_bias=use_bias:false tie_embeddings=tie_word_embeddings:true";
+
+// What HunYuan's files name and its class does not read, or reads for its loss.
+constexpr std::string_view hunyuan_choices =
+    "use_mixed_mlp_moe use_cla cla_share_factor norm_type mlp_bias moe_drop_tokens "
+    "moe_random_routing_dropped_token group_limited_greedy n_group topk_group "
+    "routed_scaling_factor";
+
+// Three gated delta nets, then attention with a gate; of a mixture, experts in each layer.
+constexpr std::string_view delta_net =
+    "experts=num_experts head_dim=head_dim:256 ffn_hidden=moe_intermediate_size "
+    "intermediate_size qk_norm:true attention_gate=attn_output_gate:true "
+    "attention_pattern=full_attention_interval:4 linear_num_key_heads=linear_num_key_heads "
+    "linear_num_value_heads=linear_num_value_heads linear_key_head_dim=linear_key_head_dim "
+    "linear_value_head_dim=linear_value_head_dim conv_kernel=linear_conv_kernel_dim:4 "
+    "mtp_layers=mtp_num_hidden_layers mamba_ssm_dtype mtp_use_dedicated_embeddings";
+
+constexpr std::string_view granite =
+    "embedding_multiplier=embedding_multiplier:1.0 residual_multiplier=residual_multiplier:1.0 "
+    "attention_multiplier=attention_multiplier:1.0 logits_scaling=logits_scaling:1.0";
+
+// Attention and MLP in parallel on one norm, which has no bias.
+constexpr std::string_view cohere =
+    "parallel_block:true shared_norm:true normalization:layernorm-no-bias "
+    "tie_embeddings=tie_word_embeddings:true qk_norm=use_qk_norm:false "
+    "qk_norm_whole=use_qk_norm:false";
 
 constexpr HfFamily families[] = {
     {"llama", "LlamaForCausalLM", {llama_rows, biased, "linear_bias=mlp_bias:false"}},
@@ -87,12 +117,7 @@ constexpr HfFamily families[] = {
      {llama_rows, mixture,
       "experts=num_local_experts expert_ffn_hidden=intermediate_size "
       "sliding_window=sliding_window?"}},
-    {"qwen3_moe",
-     "Qwen3MoeForCausalLM",
-     {llama_rows, biased, qwen3,
-      "kind:moe experts=num_experts top_k=num_experts_per_tok "
-      "expert_ffn_hidden=moe_intermediate_size"},
-     hf_qwen_moe},
+    {"qwen3_moe", "Qwen3MoeForCausalLM", {llama_rows, biased, qwen3, qwen3_experts}, hf_qwen_moe},
     {"deepseek_v2",
      "DeepseekV2ForCausalLM",
      {llama_rows, deepseek_experts, latent,
@@ -137,15 +162,7 @@ constexpr HfFamily families[] = {
       "hidden_act activation:silu linear_bias:true qkv_bias=attention_bias:true "
       "attention_sinks:true sliding_window=sliding_window:4096 attention_pattern=layer_types:SF "
       "activation_clamp=swiglu_limit:7.0 glu_offset:1"}},
-    {"qwen3_next",
-     "Qwen3NextForCausalLM",
-     {llama_rows, mixture, biased,
-      "experts=num_experts head_dim=head_dim:256 ffn_hidden=moe_intermediate_size "
-      "intermediate_size qk_norm:true attention_gate:true "
-      "attention_pattern=full_attention_interval:4 linear_num_key_heads=linear_num_key_heads "
-      "linear_num_value_heads=linear_num_value_heads linear_key_head_dim=linear_key_head_dim "
-      "linear_value_head_dim=linear_value_head_dim conv_kernel=linear_conv_kernel_dim:4"},
-     hf_qwen_next},
+    {"qwen3_next", "Qwen3NextForCausalLM", {llama_rows, mixture, biased, delta_net}, hf_qwen_next},
     // Attention and MLP in parallel: 7B on one norm and with one head of keys and values, 40B and
     // 180B (new_decoder_architecture) on a norm each and with groups.
     {"falcon",
@@ -212,7 +229,105 @@ constexpr HfFamily families[] = {
       "-rotary_percent linear_bias=mlp_bias:false qkv_bias=attention_bias:false "
       "dropout=attention_dropout:0.0"},
      hf_nemotron},
+    {"kimi_k2", "KimiK2ForCausalLM", {llama_rows, deepseek_experts, latent, qkv_biased}},
+    // The first layers are dense; the bias of attention is none of its output's.
+    {"glm4_moe",
+     "Glm4MoeForCausalLM",
+     {llama_rows, deepseek_experts, qkv_biased,
+      "head_dim=head_dim:128 qk_norm=use_qk_norm:false "
+      "rotary_percent=partial_rotary_factor:0.5"}},
+    {"dots1",
+     "Dots1ForCausalLM",
+     {llama_rows, deepseek_experts, biased,
+      "qk_norm:true scoring_func router_score:sigmoid use_sliding_window sliding_window "
+      "layer_types"}},
+    {"ernie4_5", "Ernie4_5ForCausalLM", {llama_rows, "head_dim=head_dim:128", ernie}},
+    {"ernie4_5_moe",
+     "Ernie4_5_MoeForCausalLM",
+     {llama_rows, ernie,
+      "kind:moe experts=moe_num_experts top_k=moe_k expert_ffn_hidden=moe_intermediate_size "
+      "shared_experts=moe_num_shared_experts:2 first_dense_layers=moe_layer_start_index:1 "
+      "moe_every=moe_layer_interval:1 moe_norm_min moe_capacity moe_gate moe_use_aux_free "
+      "router_score:softmax router_bias:true mtp_layers=num_nextn_predict_layers"},
+     hf_ernie},
+    {"olmo3",
+     "Olmo3ForCausalLM",
+     {llama_rows, biased, olmo2,
+      "sliding_window=sliding_window:4096 attention_pattern=layer_types:SSSF"}},
+    {"granite", "GraniteForCausalLM", {llama_rows, biased, granite, "linear_bias=mlp_bias:false"}},
+    // A norm over all heads at once.
+    {"minimax_m2",
+     "MiniMaxM2ForCausalLM",
+     {llama_rows, mixture,
+      "experts=num_local_experts expert_ffn_hidden=intermediate_size head_dim=head_dim:128 "
+      "qk_norm=use_qk_norm:true qk_norm_whole=use_qk_norm:true router_score=scoring_func:sigmoid "
+      "router_bias=use_routing_bias:true attn_type_list qk_norm_type shared_intermediate_size "
+      "mtp_layers=num_mtp_modules use_mtp mtp_transformer_layers"},
+     hf_minimax},
+    {"hunyuan_v1_moe",
+     "HunYuanMoEV1ForCausalLM",
+     {llama_rows, biased,
+      "kind:moe experts=num_experts top_k=moe_topk:1 "
+      "expert_ffn_hidden=moe_intermediate_size|intermediate_size "
+      "shared_experts=num_shared_expert:1 first_dense_layers=moe_layer_num_skipped:0 "
+      "head_dim=head_dim|attention_head_dim:h/a qk_norm=use_qk_norm:true",
+      hunyuan_choices}},
+    {"ministral3",
+     "Ministral3ForCausalLM",
+     {llama_rows, "head_dim=head_dim:128 sliding_window=sliding_window?"}},
+    {"starcoder2",
+     "Starcoder2ForCausalLM",
+     {gpt, rotating,
+      "kv_heads=num_key_value_heads:heads ffn_hidden=intermediate_size linear_bias=use_bias:true "
+      "qkv_bias=use_bias:true activation=hidden_act:gelu_pytorch_tanh "
+      "sliding_window=sliding_window? mlp_type norm_type "
+      "dropout=residual_dropout|embedding_dropout|attention_dropout:0.0"}},
+    {"seed_oss",
+     "SeedOssForCausalLM",
+     {llama_rows,
+      "head_dim=head_dim:128 qkv_bias=attention_bias:true !attention_out_bias "
+      "linear_bias=mlp_bias:false dropout=attention_dropout|residual_dropout:0.0"}},
+    // Each fourth layer has no positions, which costs nothing.
+    {"smollm3",
+     "SmolLM3ForCausalLM",
+     {llama_rows, biased,
+      "linear_bias=mlp_bias:false tie_embeddings=tie_word_embeddings:true no_rope_layers "
+      "no_rope_layer_interval"},
+     hf_qwen},
+    {"qwen2_moe",
+     "Qwen2MoeForCausalLM",
+     {llama_rows, mixture, "experts=num_experts qkv_bias:true"},
+     hf_qwen2_moe},
+    {"qwen2_5_vl_text", "Qwen2_5_VLTextModel", {llama_rows, "qkv_bias:true"}, hf_qwen},
+    {"qwen3_vl_text", "Qwen3VLTextModel", {llama_rows, biased, qwen3}, hf_qwen},
+    {"qwen3_vl_moe_text",
+     "Qwen3VLMoeTextModel",
+     {llama_rows, biased, qwen3, qwen3_experts},
+     hf_qwen_moe},
+    {"qwen3_5_text",
+     "Qwen3_5ForCausalLM",
+     {llama_rows, biased, delta_net, "-experts ffn_hidden=intermediate_size"}},
+    {"qwen3_5_moe_text",
+     "Qwen3_5MoeForCausalLM",
+     {llama_rows, mixture, biased, delta_net},
+     hf_shared_expert},
+    {"olmoe",
+     "OlmoeForCausalLM",
+     {llama_rows, mixture, biased,
+      "experts=num_experts expert_ffn_hidden=intermediate_size qk_norm:true qk_norm_whole:true "
+      "clip_qkv"}},
+    {"glm4",
+     "Glm4ForCausalLM",
+     {llama_rows, qkv_biased,
+      "head_dim=head_dim:128 norm_placement:both rotary_percent=partial_rotary_factor:0.5"}},
 };
+
+// Of a model_type that is not known, fields as other families have them.
+constexpr std::string_view guessed_experts =
+    "kind:moe experts=num_experts|num_local_experts|n_routed_experts|moe_num_experts "
+    "top_k=num_experts_per_tok|moe_topk|moe_k "
+    "expert_ffn_hidden=moe_intermediate_size|intermediate_size shared_experts=n_shared_experts:0 "
+    "first_dense_layers=first_k_dense_replace:0";
 
 }  // namespace
 
@@ -224,5 +339,13 @@ HfModel HfFamily::read(const Value& map) const {
 }
 
 std::span<const HfFamily> hf_families() { return families; }
+
+HfFamily hf_guess(const Value& map, std::string_view model_type) {
+  bool sparse = false;
+  for (const char* const key :
+       {"num_experts", "num_local_experts", "n_routed_experts", "moe_num_experts"})
+    sparse = sparse || map.find(key) != nullptr;
+  return {model_type, "", {llama_rows, biased, sparse ? guessed_experts : std::string_view()}};
+}
 
 }  // namespace costmodel

@@ -51,17 +51,44 @@ void hf_qwen_moe(HfTranslation& file) {
   hf_qwen(file);
 }
 
-// The shared expert is as wide as several; every layer has experts.
-void hf_qwen_next(HfTranslation& file) {
+// A shared expert, as wide as several, with a gate.
+void hf_shared_expert(HfTranslation& file) {
   const char* const field = "shared_expert_intermediate_size";
   const std::int64_t width = file.integer(field, 0, 0);
   file.put_shared(width, field, field);
   file.put("shared_expert_gate", width > 0, field);
+}
+
+void hf_qwen2_moe(HfTranslation& file) {
+  hf_shared_expert(file);
+  hf_qwen_moe(file);
+}
+
+// Every layer has experts.
+void hf_qwen_next(HfTranslation& file) {
+  hf_shared_expert(file);
   dense_layers(file, false);
   file.drop("first_dense_layers");
   file.tell(
       "multi-token prediction, whose layer the published weights have and config.json does not "
       "name, is left out (mtp_layers: 1 adds it)");
+}
+
+// Of moe_every layers the last has experts, to the model's end.
+void hf_ernie(HfTranslation& file) {
+  file.put("moe_offset", file.number("moe_every") - 1, "moe_layer_interval");
+  const std::int64_t last = file.integer("moe_layer_end_index", -1, -1);
+  if (last >= 0 && last + 1 < file.number("layers"))
+    file.refuse("moe_layer_end_index", "moe_layer_end_index: the last layers have no experts",
+                "leave it out: experts to the last layer are modelled");
+}
+
+// The part of a head that is rotated, as so many of its columns.
+void hf_minimax(HfTranslation& file) {
+  const std::int64_t head = file.number("head_dim"), rotated = file.integer("rotary_dim", head);
+  if (rotated != head)
+    file.put("rotary_percent", static_cast<double>(rotated) / static_cast<double>(head),
+             "rotary_dim");
 }
 
 // Embeddings are multiplied by sqrt(hidden) (transformers, Gemma2Model).

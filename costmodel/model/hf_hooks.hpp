@@ -9,7 +9,11 @@ namespace costmodel {
 // Decoders and encoders of attention (hf_hooks.cpp).
 void hf_qwen(HfTranslation& file);
 void hf_qwen_moe(HfTranslation& file);
+void hf_qwen2_moe(HfTranslation& file);
 void hf_qwen_next(HfTranslation& file);
+void hf_shared_expert(HfTranslation& file);
+void hf_ernie(HfTranslation& file);
+void hf_minimax(HfTranslation& file);
 void hf_gemma(HfTranslation& file);
 void hf_falcon(HfTranslation& file);
 void hf_opt(HfTranslation& file);

@@ -55,7 +55,8 @@ void hf_nemotron(HfTranslation& file) {
   file.read(
       {"experts=n_routed_experts top_k=num_experts_per_tok expert_ffn_hidden=moe_intermediate_size "
        "router_score:sigmoid router_bias:true router_scaling=routed_scaling_factor:1.0 "
-       "moe_latent_size=moe_latent_size?"});
+       "moe_latent_size=moe_latent_size? expert_groups=n_group? "
+       "expert_groups_per_token=topk_group?"});
   const char* const shared = "moe_shared_expert_intermediate_size";
   file.put_shared(file.integer("n_shared_experts", 0, 0) *
                       file.integer(shared, file.number("expert_ffn_hidden")),

@@ -68,10 +68,11 @@ constexpr std::array<Spelling, 20> spellings{{{"activation", "gelu", "gelu"},
 struct Choice {
   std::string_view field, usual, instead;
 };
-constexpr std::array<Choice, 9> choices{
+constexpr std::array<Choice, 10> choices{
     {{"apply_residual_connection_post_layernorm", "false", "the same operators in another order"},
      {"layer_norm_elementwise_affine", "true", "norms are counted with gains"},
      {"use_bias", "false", "products are counted without bias"},
+     {"projectors_bias", "false", "products are counted without bias"},
      {"mamba_proj_bias", "false", "products are counted without bias"},
      {"use_conv_bias", "true", "the convolution is counted with bias"},
      {"mamba_conv_bias", "true", "the convolution is counted with bias"},
@@ -199,13 +200,18 @@ void HfTranslation::read_row(const Row& row) {
   if (row.theirs.starts_with('!')) return report(row.theirs.substr(1));
   if (row.theirs.empty()) return put_usual(row, "model_type");
   const std::vector<std::string_view> names = names_of(row.theirs);
-  const auto there = std::ranges::find_if(
-      names, [this](std::string_view name) { return reader_.optional(name) != nullptr; });
+  const Value* value = nullptr;
+  std::string_view field = names.front();
+  for (const std::string_view name : names) {  // all of them are known
+    const Value* const other = reader_.optional(name);
+    if (value == nullptr && other != nullptr) field = name;
+    if (value == nullptr) value = other;
+  }
   if (row.ours.empty()) return;
-  if (there != names.end()) return put_value(row, *there, *reader_.optional(*there));
+  if (value != nullptr) return put_value(row, field, *value);
   if (row.optional) return;
-  if (row.usual.empty()) reader_.required(names.front());
-  put_usual(row, names.front());
+  if (row.usual.empty()) reader_.required(field);
+  put_usual(row, field);
 }
 
 void HfTranslation::put_value(const Row& row, std::string_view field, const Value& value) {
@@ -319,8 +325,10 @@ void HfTranslation::put_pattern(const std::string& letters, std::string_view fie
 void HfTranslation::predictions(std::string_view field) {
   const std::int64_t more = reader_.integer(field, {0, 100}).value_or(0);
   if (more == 0) return;
-  note(fmt::format("its {} multi-token prediction layer is left out (mtp_layers: {} adds it)", more,
-                   more));
+  const bool sparse = text("kind") == "moe";
+  note(fmt::format("its {} multi-token prediction {} left out{}", more,
+                   more == 1 ? "layer is" : "layers are",
+                   sparse ? fmt::format(" (mtp_layers: {} adds it)", more) : ""));
 }
 
 void HfTranslation::put_shared(std::int64_t width, std::string_view field, const char* wide) {

@@ -221,6 +221,12 @@ double parameters_per_moe_layer(const ModelSpec& m) {
 
 double parameter_count(const ModelSpec& m) { return whole_model(m, m.experts); }
 
+double published_parameter_count(const ModelSpec& m) {
+  const double biases =
+      m.router_bias ? static_cast<double>(m.experts * m.moe_layers(0, m.layers)) : 0;
+  return parameter_count(m) + biases;
+}
+
 double active_parameter_count(const ModelSpec& m) { return whole_model(m, m.top_k); }
 
 }  // namespace costmodel

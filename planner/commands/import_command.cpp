@@ -32,7 +32,8 @@ CommandResult import_hf(const Session& session, const std::string& file) {
     throw ConfigError({file, 0, 0}, "is not a Hugging Face config.json", "it names no model_type");
   }
   std::vector<std::string> notes;
-  const auto model = read_model(from_hf_config(config, notes), stem_of(file));
+  const auto model =
+      read_model(from_hf_config(config, notes, session.options.partial), stem_of(file));
   for (std::string& note : notes) note = fmt::format("warning: {}", note);
   const Value map = to_value(model);
   if (const Value* slices = config.find("pretraining_tp");

@@ -322,6 +322,11 @@ const FlagRow flag_rows[]{
       .help = "which function of a Python file is the job, where several are",
       .only_for = "import explain-job"},
      &Options::recipe},
+    {{.name = "partial",
+      .help = "read the config.json of an unknown family as far as its fields are a llama's, and "
+              "name the others (hf)",
+      .only_for = "import"},
+     &Options::partial},
     {{.name = "cluster",
       .value = "NAME",
       .help = "the cluster; of an imported job too, whose file does not name it",

@@ -38,6 +38,7 @@ struct Options {
   std::string to;
   std::string launcher;  // of an exported script; empty: torchrun
   std::string recipe;    // of a Python file that is imported
+  bool partial = false;  // an imported config.json may be of an unknown family
   std::string cluster;   // of an imported job, or of a scenario; empty: not said
   // A scenario in words, each empty where nothing is said: scenario_words.hpp.
   std::string model, gpus, batch, sequence, precision, framework;

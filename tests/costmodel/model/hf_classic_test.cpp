@@ -44,7 +44,7 @@ void check(const Imported& i, double published) {
   CHECK(parameter_count(i.model) == published);
   CHECK(counted_over_operators(i.model) == published);
   CHECK(hf_models::reads_back(i.model));
-  for (const std::string& sentence : i.told) CHECK_FALSE(contains(sentence, "not understood"));
+  for (const std::string& sentence : i.notes) CHECK_FALSE(contains(sentence, "not understood"));
 }
 
 }  // namespace
@@ -55,7 +55,7 @@ TEST_CASE("Falcon 7B: one norm for both parts, one head of keys and values") {
   const Imported i = imported(falcon_7b());
   check(i, 7'217'189'760.0 - 65'024.0 * 4'544);
   CHECK((i.model.shared_norm && i.model.parallel_block && i.model.kv_heads == 1));
-  CHECK(i.told.empty());
+  CHECK(i.notes.empty());
 }
 
 // Worked out from FalconDecoderLayer: 60 layers of 679,510,016, a table of 65,024 x 8,192, a norm.
@@ -77,14 +77,14 @@ TEST_CASE("BLOOM 7B1: ALiBi has no parameters, the norm after the embedding has"
   const Imported i = imported(bloom());
   check(i, 7'069'016'064);
   CHECK((i.model.positions == Positions::alibi && i.model.embedding_norm));
-  CHECK(i.told.empty());
+  CHECK(i.notes.empty());
 }
 
 TEST_CASE("OPT 1.3B: two rows more than positions") {
   const Imported i = imported(opt());
   check(i, 1'315'758'080);
   CHECK(i.model.max_positions == 2050);
-  CHECK(i.told.empty());
+  CHECK(i.notes.empty());
 }
 
 TEST_CASE("OPT 350M: a narrower table, norms after the residuals and none at the end") {
@@ -103,7 +103,7 @@ TEST_CASE("GPT-Neo 1.3B: windows in every second layer, no biases on queries, ke
   check(i, 1'315'575'808);
   CHECK((i.model.attention_pattern == "FS" && i.model.sliding_window == 256));
   CHECK_FALSE(i.model.qkv_bias);
-  CHECK(i.told.empty());
+  CHECK(i.notes.empty());
   const std::string global = with(gpt_neo(), "\"global\", \"local\"], 12", "\"global\"], 24");
   CHECK(imported(global).model.sliding_window == 0);
 }
@@ -112,7 +112,7 @@ TEST_CASE("SantaCoder: gpt2 with one head of keys and values") {
   const Imported i = imported(bigcode());
   check(i, 1'124'886'528);
   CHECK(i.model.kv_heads == 1);
-  CHECK(i.told.empty());
+  CHECK(i.notes.empty());
 }
 
 // bert-large-uncased: 335,141,888 is BertModel, with the pooler and without a head. The head of
@@ -125,7 +125,7 @@ TEST_CASE("BERT large: encoder and pooler, or the head of masked language modell
   check(masked, 335'141'888 + 2 * 1024 + 30'522);
   CHECK_FALSE(masked.model.causal);
   const Imported both = imported(with(bert(), "BertForMaskedLM", "BertForPreTraining"));
-  CHECK(both.tells("next sentence"));
+  CHECK(both.reports("next sentence"));
   // 336,226,108 of the published weights, less the 2 x 1,024 and 2 of the next sentence.
   check(both, 336'226'108 - 2050);
 }

@@ -103,11 +103,11 @@ TEST_CASE("T5: one depth for both stacks, the gate in the activation's name, cla
 }
 
 TEST_CASE("the language model of a multimodal one, and a family named by its architecture") {
-  Value whole = costmodel::parse_yaml(
+  Value outer = costmodel::parse_yaml(
       "{model_type: llava, vision_config: {hidden_size: 9}, tie_word_embeddings: true}", "c.json");
-  whole.set("text_config", published("llama-3-8b"));
-  CHECK(read_hf(whole).layers == 32);
-  CHECK_FALSE(read_hf(whole).tie_embeddings);
+  outer.set("text_config", published("llama-3-8b"));
+  CHECK(read_hf(outer).layers == 32);
+  CHECK_FALSE(read_hf(outer).tie_embeddings);
   CHECK(read_hf(tiny("{model_type: null, architectures: [MistralForCausalLM]}")).layers == 1);
 }
 

@@ -1,4 +1,5 @@
-// Llama and its kin, gpt2 and gpt_neox: what their classes take for a field that a file leaves out.
+// The register of families: published configurations with their published parameters, and what the
+// classes of llama, its kin, gpt2 and gpt_neox take for a field that a file leaves out.
 #include "costmodel/model/hf_families.hpp"
 
 #include <doctest/doctest.h>
@@ -9,6 +10,7 @@
 #include "costmodel/model/hf_config.hpp"
 #include "costmodel/model/model_reader.hpp"
 #include "costmodel/model/model_spec.hpp"
+#include "costmodel/model/parameter_count.hpp"
 #include "tests/costmodel/support/hf_models.hpp"
 
 namespace hf_families_test {
@@ -97,6 +99,109 @@ TEST_CASE("latent attention: null ranks, and predictions beyond the next token")
   Value broken = v3;
   broken.set("kv_lora_rank", Value{});
   CHECK(contains(fault(broken), "lacks the key 'kv_lora_rank'"));
+}
+
+namespace {
+
+// Of the published weights: the safetensors totals on the Hub, without what the comment names. Of
+// the others the sum over the modules of the transformers class.
+struct Published {
+  const char* name;
+  double parameters;
+};
+
+void check(const Published& row) {
+  CAPTURE(std::string(row.name));
+  const hf_models::Imported i = hf_models::imported(hf_models::published(row.name));
+  CHECK(published_parameter_count(i.model) == row.parameters);
+  CHECK(hf_models::counted_over_operators(i.model) == parameter_count(i.model));
+  CHECK(hf_models::reads_back(i.model));
+  CHECK_FALSE(i.reports("not understood"));
+}
+
+}  // namespace
+
+TEST_CASE("dense decoders have their published parameters") {
+  for (const Published row : {
+           Published{"llama-3.3-70b", 70'553'706'496},
+           {"yi-34b", 34'388'917'248},
+           {"qwen2.5-7b", 7'615'616'512},
+           {"qwen3-0.6b", 596'049'920},
+           {"gemma-2-27b", 27'227'128'320},
+           {"gemma-3-27b", 27'009'346'304},  // the language model
+           {"mistral-small-24b", 23'572'403'200},
+           {"ministral-8b", 8'019'808'256},
+           {"ministral-3-8b", 8'489'553'920},  // by its modules: the language model
+           {"phi-4", 14'659'507'200},
+           {"phi-4-mini", 3'836'021'760},
+           {"olmo-2-13b", 13'716'198'400},
+           {"olmo-3-7b", 7'298'011'136},
+           {"granite-3.3-8b", 8'170'864'640},  // by its modules
+           {"ernie-4.5-0.3b", 360'748'032},
+           {"starcoder2-15b", 15'957'889'024},
+           {"seed-oss-36b", 36'151'104'512},
+           {"smollm3-3b", 3'075'098'624},
+           {"nemotron-nano-9b-v2", 8'888'227'328},
+       })
+    check(row);
+}
+
+TEST_CASE("mixtures of experts have their published parameters, with the routers' biases") {
+  for (const Published row : {
+           Published{"qwen3-235b-a22b", 235'093'634'560},
+           {"qwen3-vl-30b-a3b", 30'532'122'624},  // the language model: Qwen3-30B-A3B's
+           {"qwen1.5-moe-a2.7b", 14'315'784'192},
+           {"olmoe-1b-7b", 6'919'161'856},
+           {"gpt-oss-120b", 116'829'156'672},
+           {"deepseek-v2-lite", 15'706'484'224},
+           {"deepseek-v3", 671'026'419'200},  // without multi-token prediction
+           {"kimi-k2", 1'026'408'232'448},
+           {"hunyuan-a13b", 80'393'183'232},
+           {"ernie-4.5-21b-a3b", 21'825'437'888},
+           {"dots.llm1", 142'774'381'696},
+           // Less a layer of multi-token prediction, its product of 2h to h and three norms, and a
+           // table and a head of its own, 2 x 151,552 x h.
+           {"glm-4.5", 358'337'791'296 - 3'988'069'792 - 1'551'892'480},
+           {"glm-4.5-air", 110'468'824'832 - 2'375'059'584 - 1'241'513'984},
+           {"glm-4.6", 352'797'829'024},  // by its modules, which are GLM-4.5's
+           // 228,703,644,928 with the fp8 weights' scales, one for each 128 x 128 of them.
+           {"minimax-m2", 228'703'644'928 - 13'880'064},
+           {"nemotron-3-nano-30b", 31'577'937'344 + 23 * 128},  // the routers' biases are buffers
+       })
+    check(row);
+}
+
+TEST_CASE("a list with one value for each layer is that value, where they are equal") {
+  const std::string text = hf_models::published("hunyuan-a13b");
+  CHECK(hf_models::imported(text).model.top_k == 8);
+  CHECK(contains(fault(parse_yaml(hf_models::with(text, "[8, 8", "[8, 4"), "c.json")),
+                 "moe_topk: its layers differ"));
+}
+
+TEST_CASE("a family that is not known is read as far as its fields are a llama's, on request") {
+  const auto partial = [](const std::string& changes) {
+    hf_models::Imported i;
+    i.model = read_model(from_hf_config(tiny(changes), i.notes, true), "");
+    return i;
+  };
+  CHECK(contains(fault(tiny("{model_type: lama}")), "model_type 'lama' is not known"));
+  const hf_models::Imported i = partial("{model_type: lama, wonder: 3, bos_token_id: 1}");
+  CHECK((i.model.kind == ModelKind::llama && i.model.heads == 4));
+  CHECK(i.notes == std::vector<std::string>{
+                       "model_type 'lama' is not known: its fields are read as those of a model of "
+                       "the llama family",
+                       "wonder of config.json is not understood here and changes nothing"});
+  const hf_models::Imported sparse =
+      partial("{model_type: lama, num_experts: 8, num_experts_per_tok: 2}");
+  CHECK((sparse.model.kind == ModelKind::moe && sparse.model.experts == 8));
+  CHECK(partial("{}").notes.empty());
+  CHECK(contains(fixtures::config_error([&] { partial("{model_type: lama, vocab_size: null}"); }),
+                 "lacks the key 'vocab_size'"));
+}
+
+TEST_CASE("multi-token prediction of no layers is none") {
+  CHECK(hf_models::imported(hf_models::published("kimi-k2")).model.mtp_layers == 0);
+  CHECK(hf_models::imported(hf_models::published("minimax-m2")).reports("its 3 multi-token"));
 }
 
 }  // namespace hf_families_test

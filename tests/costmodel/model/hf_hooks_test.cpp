@@ -46,7 +46,7 @@ void check(const Imported& i, double published) {
   CHECK(parameter_count(i.model) == published);
   CHECK(counted_over_operators(i.model) == published);
   CHECK(hf_models::reads_back(i.model));
-  for (const std::string& sentence : i.told) CHECK_FALSE(contains(sentence, "not understood"));
+  for (const std::string& sentence : i.notes) CHECK_FALSE(contains(sentence, "not understood"));
 }
 
 }  // namespace
@@ -56,7 +56,7 @@ TEST_CASE("Phi-3 mini: the published count, and a window in every layer") {
   check(i, 3'821'079'552);
   CHECK(i.model.sliding_window == 2047);
   CHECK(i.model.attention_pattern.empty());
-  CHECK(i.told.empty());
+  CHECK(i.notes.empty());
 }
 
 TEST_CASE("Gemma 2 9B: norms on both sides, a window in every second layer") {
@@ -73,7 +73,7 @@ TEST_CASE("Gemma 3 1B: five windows, then full attention; the last two of 26 hav
   check(i, 999'885'952);
   CHECK(i.model.attention_pattern == "SSSSSF");
   CHECK(i.model.attention_layers('F', 0, 26) == 4);
-  CHECK(i.tells("rope_local_base_freq"));
+  CHECK(i.reports("rope_local_base_freq"));
 }
 
 // 4,300,079,472 of the published weights less 416,866,032 of the vision tower and 2,950,272 of the
@@ -90,7 +90,7 @@ TEST_CASE("OLMo 2 7B: norms on results, over all heads at once") {
   const Imported i = imported(olmo2());
   check(i, 7'298'617'344);
   CHECK(i.model.norm_placement == NormPlacement::branch);
-  CHECK(i.told.empty());
+  CHECK(i.notes.empty());
 }
 
 TEST_CASE("gpt-oss 20B: biases in experts and router, sinks, windows in every second layer") {
@@ -98,7 +98,7 @@ TEST_CASE("gpt-oss 20B: biases in experts and router, sinks, windows in every se
   check(i, 20'914'757'184);
   CHECK(i.model.attention_pattern == "SF");
   CHECK((i.model.attention_sinks && i.model.linear_bias && i.model.qkv_bias));
-  CHECK(i.tells("quantization_config is left out"));
+  CHECK(i.reports("quantization_config is left out"));
   CHECK(i.model.rope_scaling == RopeScaling::yarn);
   CHECK(i.model.rope_scaling_factor == 32);
   CHECK((i.model.activation_clamp == 7 && i.model.glu_offset == 1));
@@ -112,7 +112,7 @@ TEST_CASE("Qwen3-Next 80B: delta nets, gates, a shared expert, without multi-tok
   CHECK(prediction == 1'650'471'424);
   check(i, 81'324'862'720 - prediction);
   CHECK(i.model.attention_pattern == "DDDF");
-  CHECK(i.tells("multi-token prediction"));
+  CHECK(i.reports("multi-token prediction"));
   CHECK(i.model.rotary_percent == 0.25);
 }
 
@@ -154,7 +154,7 @@ TEST_CASE("faults name the key and its place") {
 
 TEST_CASE("a field that nobody knows is told") {
   CHECK(imported(with(olmo2(), "\"attention_dropout\"", "\"wonder\": 3, \"attention_dropout\""))
-            .tells("wonder of config.json is not understood"));
+            .reports("wonder of config.json is not understood"));
 }
 
 }  // namespace hf_hooks_test

@@ -34,7 +34,7 @@ TEST_CASE("Mamba 130M: its published parameters, every channel a head") {
   CHECK(hf_models::counted_over_operators(i.model) == 129'135'360);
   CHECK(hf_models::reads_back(i.model));
   CHECK((i.model.heads == 1536 && i.model.head_dim == 1 && i.model.dt_rank == 48));
-  CHECK(i.told.empty());
+  CHECK(i.notes.empty());
 }
 
 TEST_CASE("a rank that is left to the class is a sixteenth of the width, rounded up") {
@@ -50,13 +50,13 @@ TEST_CASE("Mamba-2 130M: its published parameters") {
   const Imported i = imported(mamba2());
   CHECK(parameter_count(i.model) == 128'989'632);
   CHECK(hf_models::counted_over_operators(i.model) == 128'989'632);
-  CHECK(i.told.empty());
+  CHECK(i.notes.empty());
 }
 
 TEST_CASE("what is left out is told, what does not fit is refused") {
-  CHECK(imported(with(mamba2(), "\"use_bias\": false", "\"use_bias\": true")).tells("use_bias"));
+  CHECK(imported(with(mamba2(), "\"use_bias\": false", "\"use_bias\": true")).reports("use_bias"));
   CHECK(imported(with(mamba2(), "\"use_conv_bias\": true", "\"use_conv_bias\": false"))
-            .tells("use_conv_bias false"));
+            .reports("use_conv_bias false"));
   CHECK(contains(fault(with(mamba2(), "\"num_heads\": 24", "\"num_heads\": 23")),
                  "num_heads 23 x head_dim 64 is not expand x hidden_size 1536"));
   CHECK(contains(fault(with(mamba2(), "\"n_groups\": 1", "\"n_groups\": 5")),

@@ -25,9 +25,9 @@ TEST_CASE("fields that cost nothing") {
 TEST_CASE("of published configurations every field is understood") {
   const std::string folder = std::string(SHARDPLAN_SOURCE_DIR) + "/tests/costmodel/support/hf";
   for (const auto& file : std::filesystem::directory_iterator(folder)) {
-    std::vector<std::string> told;
-    from_hf_config(load_yaml(file.path().string()), told);
-    for (const std::string& sentence : told) {
+    std::vector<std::string> notes;
+    from_hf_config(load_yaml(file.path().string()), notes);
+    for (const std::string& sentence : notes) {
       CAPTURE(file.path().filename().string());
       CAPTURE(sentence);
       const bool weights =
@@ -42,10 +42,10 @@ TEST_CASE("a value of null is no field, and our own keys beside theirs are ours"
       "{model_type: llama, num_hidden_layers: 1, hidden_size: 64, num_attention_heads: 4, "
       "intermediate_size: 128, vocab_size: 100, wonder: null, tie_embeddings: true, other: 1}";
   const hf_models::Imported i = hf_models::imported(base);
-  CHECK_FALSE(i.tells("wonder"));
-  CHECK_FALSE(i.tells("tie_embeddings"));
-  CHECK(i.told == std::vector<std::string>{
-                      "other of config.json is not understood here and changes nothing"});
+  CHECK_FALSE(i.reports("wonder"));
+  CHECK_FALSE(i.reports("tie_embeddings"));
+  CHECK(i.notes == std::vector<std::string>{
+                       "other of config.json is not understood here and changes nothing"});
 }
 
 }  // namespace hf_translation_test

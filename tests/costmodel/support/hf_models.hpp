@@ -16,10 +16,10 @@ namespace hf_models {
 
 struct Imported {
   costmodel::ModelSpec model;
-  std::vector<std::string> told;
-  // Whether a sentence of `told` has the words.
-  bool tells(const std::string& words) const {
-    for (const std::string& sentence : told)
+  std::vector<std::string> notes;
+  // Whether a sentence of `notes` has the words.
+  bool reports(const std::string& words) const {
+    for (const std::string& sentence : notes)
       if (fixtures::contains(sentence, words)) return true;
     return false;
   }
@@ -28,7 +28,7 @@ struct Imported {
 inline Imported imported(const std::string& json) {
   Imported all;
   all.model = costmodel::read_model(
-      costmodel::from_hf_config(costmodel::parse_yaml(json, "config.json"), all.told), "");
+      costmodel::from_hf_config(costmodel::parse_yaml(json, "config.json"), all.notes), "");
   return all;
 }
 
