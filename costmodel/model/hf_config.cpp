@@ -12,6 +12,7 @@
 
 #include "costmodel/base/escape.hpp"
 #include "costmodel/config/map_reader.hpp"
+#include "costmodel/config/synonyms.hpp"
 #include "costmodel/model/hf_families.hpp"
 #include "costmodel/model/model_keys.hpp"
 
@@ -55,7 +56,7 @@ HfFamily find_family(const Value& map, bool partial) {
   const std::string word = read_text(*type, "model_type");
   std::vector<std::string> known;
   for (const HfFamily& family : hf_families()) {
-    if (word == family.model_type || word == family.architecture) return family;
+    if (word == family.model_type || has_word(family.architectures, word)) return family;
     if (known.empty() || known.back() != family.model_type) known.emplace_back(family.model_type);
   }
   if (partial) return hf_guess(map, type->text);
@@ -80,7 +81,7 @@ constexpr std::array<std::string_view, 2> shared_names{"head_dim", "sliding_wind
 HfModel read_file(const Value& map, bool partial = false) {
   const HfFamily family = find_family(map, partial);
   HfModel model = family.read(map);
-  if (family.architecture.empty()) {
+  if (family.architectures.empty()) {
     model.omitted.push_back(fmt::format(
         "model_type {} is not known: its fields are read as those of {} of the llama family",
         quote(family.model_type), model.keys.find("experts") != nullptr ? "a mixture" : "a model"));

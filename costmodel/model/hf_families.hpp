@@ -10,11 +10,11 @@
 
 namespace costmodel {
 
-// A family is rows, in the form that HfTranslation reads, and at most one hook for what no row
-// says. `rows` begins with those that it shares with others; later ones win.
+// A family is rows, in the form that HfTranslation reads, and at most one hook for what the rows
+// leave out. `rows` begins with those that it shares with others; later ones win.
 struct HfFamily {
-  std::string_view model_type, architecture;  // either names it
-  std::array<std::string_view, 4> rows;
+  std::string_view model_type, architectures;  // any of them names it
+  std::array<std::string_view, 5> rows;
   void (*hook)(HfTranslation& file) = nullptr;
 
   HfModel read(const Value& map) const;

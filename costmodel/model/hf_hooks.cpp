@@ -69,7 +69,7 @@ void hf_qwen_next(HfTranslation& file) {
   hf_shared_expert(file);
   dense_layers(file, false);
   file.drop("first_dense_layers");
-  file.tell(
+  file.report(
       "multi-token prediction, whose layer the published weights have and config.json does not "
       "name, is left out (mtp_layers: 1 adds it)");
 }
@@ -99,7 +99,7 @@ void hf_gemma(HfTranslation& file) {
   if (const auto by = file.reader_.number(scalar, Dimension::count, 1, 1e9))
     file.put("attention_multiplier", 1 / std::sqrt(*by), scalar);
   if (file.reader_.optional("rope_local_base_freq") != nullptr)
-    file.tell("rope_local_base_freq, the windows' own base, is left out: it costs nothing");
+    file.report("rope_local_base_freq, the windows' own base, is left out: it costs nothing");
 }
 
 // One head of keys and values.
@@ -128,7 +128,7 @@ void hf_opt(HfTranslation& file) {
   if (!file.flag("do_layer_norm_before", true)) {
     file.put("norm_placement", "after", "do_layer_norm_before");
   } else if (file.flag("_remove_final_layer_norm", false)) {
-    file.tell("_remove_final_layer_norm is left out: the norm before the head is counted");
+    file.report("_remove_final_layer_norm is left out: the norm before the head is counted");
   }
 }
 
@@ -166,7 +166,7 @@ void hf_bert(HfTranslation& file) {
   const bool both = of == "BertForPreTraining", masked = of == "BertForMaskedLM";
   file.put("head_transform", masked || both, field);
   file.put("pooler", !masked, field);
-  if (both) file.tell("the product that predicts the next sentence, of 2 x hidden, is left out");
+  if (both) file.report("the product that predicts the next sentence, of 2 x hidden, is left out");
 }
 
 namespace {

@@ -1,12 +1,12 @@
-// What no row of hf_families.hpp says, by family. Each reads further fields of a config.json, whose
-// rows have been read, and throws ConfigError. Internal to costmodel.
+// What the rows of hf_families.hpp leave out of decoders and encoders of attention, by family. Each
+// reads further fields of a config.json, whose rows have been read, and throws ConfigError.
+// Internal to costmodel.
 #pragma once
 
 #include "costmodel/model/hf_translation.hpp"
 
 namespace costmodel {
 
-// Decoders and encoders of attention (hf_hooks.cpp).
 void hf_qwen(HfTranslation& file);
 void hf_qwen_moe(HfTranslation& file);
 void hf_qwen2_moe(HfTranslation& file);
@@ -22,10 +22,5 @@ void hf_multi_query(HfTranslation& file);
 void hf_bert(HfTranslation& file);
 void hf_t5(HfTranslation& file);
 void hf_mt5(HfTranslation& file);
-
-// Models with scans and other recurrences (hf_scans.cpp).
-void hf_mamba(HfTranslation& file);
-void hf_mamba2(HfTranslation& file);
-void hf_nemotron(HfTranslation& file);
 
 }  // namespace costmodel

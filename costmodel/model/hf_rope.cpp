@@ -31,7 +31,7 @@ void put_scaling(HfTranslation& file) {
   const auto factor = inner.number("factor", Dimension::count, 1, 1e4);
   const bool usable = factor || type == "llama3" || type == "longrope";
   if (std::ranges::count(rope_scaling_names, type) == 0 || !usable) {
-    return file.tell(
+    return file.report(
         fmt::format("its rope_scaling {} is left out{}: it costs nothing, but an exported script "
                     "trains without "
                     "it",
@@ -57,7 +57,8 @@ void put_scaling(HfTranslation& file) {
   copy("rope_mscale_all_dim", "mscale_all_dim");
   for (const char* theirs : {"attention_factor", "short_factor", "long_factor"}) {
     if (inner.optional(theirs) != nullptr)
-      file.tell(fmt::format("{} of its rope_scaling is left out: there is no key for it", theirs));
+      file.report(
+          fmt::format("{} of its rope_scaling is left out: there is no key for it", theirs));
   }
 }
 
@@ -68,7 +69,8 @@ void put_rotation(HfTranslation& file) {
   const Value* const fresh = rotates ? rope_parameters(file) : nullptr;
   const auto settle = [&](const char* ours, const char* theirs, double usual) {
     const std::string read = file.text(ours);
-    double value = read.empty() ? usual : std::stod(read);
+    double value =
+        read.empty() ? usual : read_number(scalar_value(read), ours, Dimension::count, 0, 1e12);
     if (fresh != nullptr) {
       MapReader inner(*fresh, "rope_parameters");
       value = inner.number(theirs, Dimension::count, 1e-3, 1e12).value_or(value);

@@ -1,27 +1,31 @@
+#include "costmodel/model/hf_scans.hpp"
+
 #include <string>
 
 #include "costmodel/base/units.hpp"
-#include "costmodel/model/hf_hooks.hpp"
 
 namespace costmodel {
 
 namespace {
 
-std::int64_t inner_width(HfTranslation& file) {
-  return file.integer("expand", 2) * file.number("hidden");
+std::int64_t inner_width(HfTranslation& file, const char* expand = "expand") {
+  return file.integer(expand, 2) * file.number("hidden");
+}
+
+// A number, or "auto" for a sixteenth of the width (transformers, MambaConfig, JambaConfig).
+void put_rank(HfTranslation& file, const char* field) {
+  constexpr std::int64_t auto_rank = 16;
+  const bool automatic = file.reader_.optional(field) == nullptr || file.reader_.is_auto(field);
+  file.put("dt_rank",
+           automatic ? ceil_div(file.number("hidden"), auto_rank) : file.integer(field, 0), field);
 }
 
 }  // namespace
 
-// transformers, MambaConfig: time_step_rank is "auto" or a number, a sixteenth of the width.
 void hf_mamba(HfTranslation& file) {
   const std::int64_t inner = inner_width(file);
   if (file.number("heads") == 0) file.put("heads", inner, "intermediate_size");
-  constexpr std::int64_t auto_rank = 16;
-  const char* const field = "time_step_rank";
-  const bool automatic = file.reader_.optional(field) == nullptr || file.reader_.is_auto(field);
-  file.put("dt_rank",
-           automatic ? ceil_div(file.number("hidden"), auto_rank) : file.integer(field, 0), field);
+  put_rank(file, "time_step_rank");
 }
 
 void hf_mamba2(HfTranslation& file) {

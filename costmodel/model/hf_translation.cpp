@@ -39,11 +39,15 @@ constexpr std::string_view costless =
 constexpr std::array<std::string_view, 5> costless_starts{"time_step_", "use_mamba_kernels",
                                                           "_attn", "torchscript", "tf_"};
 
+// Of keys, those that count layers, heads and experts.
+constexpr std::string_view counts =
+    "layers encoder_layers decoder_layers heads kv_heads experts top_k shared_experts";
+
 // Of a key, what a word of theirs is.
 struct Spelling {
   std::string_view key, theirs, ours;
 };
-constexpr std::array<Spelling, 20> spellings{{{"activation", "gelu", "gelu"},
+constexpr std::array<Spelling, 26> spellings{{{"activation", "gelu", "gelu"},
                                               {"activation", "gelu_new", "gelu"},
                                               {"activation", "gelu_fast", "gelu"},
                                               {"activation", "gelu_python", "gelu"},
@@ -56,6 +60,12 @@ constexpr std::array<Spelling, 20> spellings{{{"activation", "gelu", "gelu"},
                                               {"activation", "relu2", "squared-relu"},
                                               {"activation", "sqrelu", "squared-relu"},
                                               {"activation", "squared_relu", "squared-relu"},
+                                              {"attention_pattern", "full_attention", "F"},
+                                              {"attention_pattern", "sliding_attention", "S"},
+                                              {"attention_pattern", "linear_attention", "D"},
+                                              {"attention_pattern", "chunked_attention", "C"},
+                                              {"attention_pattern", "attention", "F"},
+                                              {"attention_pattern", "mamba", "M"},
                                               {"router_score", "softmax", "pre-softmax"},
                                               {"router_score", "sigmoid", "sigmoid"},
                                               {"router_bias", "noaux_tc", "true"},
@@ -80,14 +90,6 @@ constexpr std::array<Choice, 10> choices{
      {"position_embedding_type", "absolute", "positions are a table"},
      {"attention_out_bias", "false", "the bias of the attention output follows the MLP's"}}};
 
-// The kinds of layers in `layer_types`, by our letter.
-constexpr std::array<std::pair<std::string_view, char>, 6> layer_kinds{{{"full_attention", 'F'},
-                                                                        {"sliding_attention", 'S'},
-                                                                        {"linear_attention", 'D'},
-                                                                        {"chunked_attention", 'C'},
-                                                                        {"attention", 'F'},
-                                                                        {"mamba", 'M'}}};
-
 // The shortest part of the letters that repeats to all of them.
 std::string period(const std::string& letters) {
   for (std::size_t n = 1; n < letters.size(); ++n) {
@@ -99,30 +101,32 @@ std::string period(const std::string& letters) {
   return letters;
 }
 
-char letter_of(const Value& word) {
-  const std::string text = read_text(word, "layer_types");
+// What a word of the field is for the key. Throws ConfigError for an unknown one.
+std::string_view translated(std::string_view key, std::string_view field, const std::string& word,
+                            const Mark& mark) {
   std::vector<std::string> known;
-  for (const auto& [kind, letter] : layer_kinds) {
-    if (text == kind) return letter;
-    known.emplace_back(kind);
+  for (const Spelling& each : spellings) {
+    if (each.key != key) continue;
+    if (word == each.theirs) return each.ours;
+    known.emplace_back(each.theirs);
   }
-  throw ConfigError(word.mark, fmt::format("layer_types: {} is not known", quote(text)),
-                    known_names(text, known));
+  throw ConfigError(mark, fmt::format("{}: {} is not known", field, quote(word)),
+                    known_names(word, known));
 }
 
 // The names of a row, which have a bar between them.
 std::vector<std::string_view> names_of(std::string_view theirs) {
   std::vector<std::string_view> all;
-  for (std::size_t bar = 0; bar != std::string_view::npos; theirs.remove_prefix(bar + 1)) {
-    bar = theirs.find('|');
+  std::size_t bar = 0;
+  for (; (bar = theirs.find('|')) != theirs.npos; theirs.remove_prefix(bar + 1))
     all.push_back(theirs.substr(0, bar));
-    if (bar == std::string_view::npos) break;
-  }
+  all.push_back(theirs);
   return all;
 }
 
-bool is_number(std::string_view text) {
-  return text.find_first_not_of("0123456789.") == std::string_view::npos;
+// Whether the usual value's form is that of a number with a point.
+bool is_real(std::string_view usual) {
+  return usual.find('.') != usual.npos && usual.find_first_not_of("0123456789.") == usual.npos;
 }
 
 }  // namespace
@@ -152,7 +156,7 @@ std::int64_t HfTranslation::number(std::string_view ours) const {
 
 void HfTranslation::note(const std::string& what) {
   source_ += "; " + what;
-  tell(what);
+  report(what);
 }
 
 HfTranslation::Row HfTranslation::parse(std::string_view word) {
@@ -172,22 +176,24 @@ HfTranslation::Row HfTranslation::parse(std::string_view word) {
 
 void HfTranslation::read(const std::vector<std::string_view>& texts) {
   std::vector<Row> rows;
+  const auto add = [&rows](std::string_view word) {
+    if (word.starts_with('-')) {
+      std::erase_if(rows, [&](const Row& row) { return row.ours == word.substr(1); });
+      return;
+    }
+    const Row row = parse(word);
+    const auto earlier = std::ranges::find(rows, row.ours, &Row::ours);
+    if (row.ours.empty() || earlier == rows.end()) {
+      rows.push_back(row);
+    } else {
+      *earlier = row;
+    }
+  };
   for (std::string_view text : texts) {
     while (!text.empty()) {
       const std::size_t end = std::min(text.find(' '), text.size());
-      const std::string_view word = text.substr(0, end);
+      if (end > 0) add(text.substr(0, end));
       text.remove_prefix(std::min(end + 1, text.size()));
-      if (word.starts_with('-')) {
-        std::erase_if(rows, [&](const Row& row) { return row.ours == word.substr(1); });
-        continue;
-      }
-      const Row row = parse(word);
-      const auto earlier = std::ranges::find(rows, row.ours, &Row::ours);
-      if (row.ours.empty() || earlier == rows.end()) {
-        rows.push_back(row);
-      } else {
-        *earlier = row;
-      }
     }
   }
   for (const Row& row : rows) read_row(row);
@@ -197,7 +203,7 @@ void HfTranslation::read_row(const Row& row) {
   if (row.ours == "dropout" && !row.theirs.empty()) return dropout(row);
   if (row.ours == "attention_pattern" && !row.theirs.empty()) return pattern(row);
   if (row.ours == "mtp_layers") return predictions(row.theirs);
-  if (row.theirs.starts_with('!')) return report(row.theirs.substr(1));
+  if (row.theirs.starts_with('!')) return report_choice(row.theirs.substr(1));
   if (row.theirs.empty()) return put_usual(row, "model_type");
   const std::vector<std::string_view> names = names_of(row.theirs);
   const Value* value = nullptr;
@@ -226,13 +232,13 @@ void HfTranslation::put_value(const Row& row, std::string_view field, const Valu
   }
   const std::string what(field), key(row.ours);
   if (std::ranges::count(spellings, row.ours, &Spelling::key) > 0)
-    return put_word(row, field, read_text(value, what));
+    return put(key, translated(key, field, read_text(value, what), value.mark), field);
   if (row.usual == "true" || row.usual == "false")
     return put(key, read_boolean(value, what), field);
-  if (is_number(row.usual) && row.usual.find('.') != row.usual.npos)
+  if (is_real(row.usual))
     return put(key, read_number(value, what, Dimension::count, 0, 1e12), field);
-  const bool none = row.optional || row.usual == "0";
-  put(key, read_integer(value, what, {none ? 0 : 1, hf_sizes.most}), field);
+  const bool none = row.optional || row.usual == "0", few = has_word(counts, row.ours);
+  put(key, read_integer(value, what, {none ? 0 : 1, few ? hf_counts.most : hf_sizes.most}), field);
 }
 
 void HfTranslation::put_usual(const Row& row, std::string_view field) {
@@ -249,25 +255,16 @@ void HfTranslation::put_usual(const Row& row, std::string_view field) {
     }
     return put(key, hidden / heads, field);
   }
-  if (std::ranges::count(spellings, row.ours, &Spelling::key) > 0)
-    return put_word(row, field, std::string(row.usual));
+  if (row.ours != "attention_pattern" &&
+      std::ranges::count(spellings, row.ours, &Spelling::key) > 0)
+    return put(key, translated(key, field, std::string(row.usual), {}), field);
   const Value* const other = out_.find(row.usual);
   put(key, other != nullptr ? std::string_view(other->text) : row.usual, field);
 }
 
-void HfTranslation::put_word(const Row& row, std::string_view field, const std::string& word) {
-  std::vector<std::string> known;
-  for (const Spelling& each : spellings) {
-    if (each.key != row.ours) continue;
-    if (word == each.theirs) return put(std::string(row.ours), each.ours, field);
-    known.emplace_back(each.theirs);
-  }
-  refuse(field, fmt::format("{}: {} is not known", field, quote(word)), known_names(word, known));
-}
-
 // attention_bias of most classes is of queries, keys, values and the output; Shardplan has one key
 // for the first three, and one for output and MLP.
-void HfTranslation::report(std::string_view field) {
+void HfTranslation::report_choice(std::string_view field) {
   if (field == "attention_bias") {
     const bool mlp = text("linear_bias") == "true";
     if ((text("qkv_bias") == "true") != mlp)
@@ -277,8 +274,8 @@ void HfTranslation::report(std::string_view field) {
   const Choice& choice = *std::ranges::find(choices, field, &Choice::field);
   const std::string word = reader_.text(field).value_or(std::string(choice.usual));
   if (word == choice.usual) return;
-  tell(fmt::format("{}{} is left out: {}", field, choice.usual == "true" ? " false" : "",
-                   choice.instead));
+  report(fmt::format("{}{} is left out: {}", field, choice.usual == "true" ? " false" : "",
+                     choice.instead));
 }
 
 void HfTranslation::dropout(const Row& row) {
@@ -294,14 +291,15 @@ void HfTranslation::pattern(const Row& row) {
   std::string letters(row.usual);
   const bool lightning = letters.find('L') != letters.npos;
   if (row.theirs != "layer_types") {  // the distance between layers of full attention
-    const std::int64_t every = integer(row.theirs, row.usual[0] - '0');
+    const auto every = reader_.integer(row.theirs, hf_counts).value_or(row.usual[0] - '0');
     letters = std::string(static_cast<std::size_t>(every - 1),
                           row.theirs.starts_with("full") ? 'D' : 'S') +
               'F';
   }
   if (const Value* const types = reader_.optional("layer_types")) {
     letters.clear();
-    for (const Value& word : types->items) letters += letter_of(word);
+    for (const Value& word : types->items)
+      letters += translated(row.ours, "layer_types", read_text(word, "layer_types"), word.mark);
     if (lightning) std::ranges::replace(letters, 'D', 'L');
     const std::int64_t layers = number("layers");
     if (static_cast<std::int64_t>(letters.size()) != layers) {
@@ -356,10 +354,11 @@ void HfTranslation::serving() {
   const auto length = reader_.integer("max_position_embeddings", {1, 1'000'000'000});
   const Value* positions = out_.find("positions");
   const bool learned = positions != nullptr && positions->text == "learned";
-  if (length && !learned) put("context_length", *length, "max_position_embeddings");
+  const bool given = out_.find("context_length") != nullptr;
+  if (length && !learned && !given) put("context_length", *length, "max_position_embeddings");
   const Value* stored = reader_.optional("quantization_config");
   if (stored == nullptr || !stored->is_map()) return;
-  tell(
+  report(
       "quantization_config is left out: training is in training.precision, whatever the file "
       "stores");
   const auto is = [&](const char* key, std::string_view word) {

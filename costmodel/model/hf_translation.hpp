@@ -23,7 +23,7 @@ struct HfModel {
   std::vector<std::string> unread;   // fields with a value that may cost something
 };
 
-inline constexpr IntegerRange hf_sizes{1, 1'000'000'000};
+inline constexpr IntegerRange hf_sizes{1, 1'000'000'000}, hf_counts{1, 100'000};
 
 // A row is one word; rows stand in a text with blanks between them. A later row takes the place of
 // an earlier one of the same key.
@@ -65,7 +65,7 @@ class HfTranslation {
   std::int64_t integer(std::string_view field, std::int64_t usual, std::int64_t least = 1) {
     return reader_.integer(field, {least, hf_sizes.most}).value_or(usual);
   }
-  void tell(std::string what) { omitted_.push_back(std::move(what)); }
+  void report(std::string what) { omitted_.push_back(std::move(what)); }
   // The same, and in the model's `source`.
   void note(const std::string& what);
   // Puts `ours`, a number of experts, as a width in the field over the width of one. Throws
@@ -88,10 +88,9 @@ class HfTranslation {
   };
   static Row parse(std::string_view word);
   void read_row(const Row& row);
-  void report(std::string_view field);
+  void report_choice(std::string_view field);
   void put_value(const Row& row, std::string_view field, const Value& value);
   void put_usual(const Row& row, std::string_view field);
-  void put_word(const Row& row, std::string_view field, const std::string& word);
   void dropout(const Row& row);
   void pattern(const Row& row);
   void predictions(std::string_view field);

@@ -124,6 +124,8 @@ TEST_CASE("BERT large: encoder and pooler, or the head of masked language modell
   const Imported masked = imported(bert());
   check(masked, 335'141'888 + 2 * 1024 + 30'522);
   CHECK_FALSE(masked.model.causal);
+  const std::string unnamed = with(bert(), "\"model_type\": \"bert\"", "\"model_type\": null");
+  CHECK(imported(with(unnamed, "BertForMaskedLM", "BertModel")).model.pooler);
   const Imported both = imported(with(bert(), "BertForMaskedLM", "BertForPreTraining"));
   CHECK(both.reports("next sentence"));
   // 336,226,108 of the published weights, less the 2 x 1,024 and 2 of the next sentence.

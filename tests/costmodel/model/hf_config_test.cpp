@@ -203,6 +203,8 @@ TEST_CASE("faults name the key of config.json and its place") {
   CHECK(contains(wrong("{hidden_act: gelu_mew}"), "did you mean 'gelu_new'"));
   CHECK(contains(wrong("{tie_word_embeddings: 1}"), "'1' is neither true nor false"));
   CHECK(contains(wrong("{attention_dropout: 1.5}"), "attention_dropout: 1.5 is out of range"));
+  CHECK(contains(wrong("{num_hidden_layers: 1000000000}"), "numbers 1 to 100,000"));
+  CHECK(contains(wrong("{rope_theta: 1e-320}"), "rotary_base"));
 }
 
 TEST_CASE("families that are not known are named with those that are") {

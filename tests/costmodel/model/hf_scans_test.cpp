@@ -1,7 +1,7 @@
 // Mamba and Mamba-2. The configurations are written here from the published fields; the counts are
 // those of the published weights, each also worked out from the modules of the transformers
 // classes.
-#include "costmodel/model/hf_hooks.hpp"
+#include "costmodel/model/hf_scans.hpp"
 
 #include <doctest/doctest.h>
 
