@@ -233,6 +233,79 @@ constexpr HfFamily families[] = {
      "Glm4ForCausalLM",
      {llama_rows, qkv_biased_rows,
       "head_dim=head_dim:128 norm_placement:both rotary_percent=partial_rotary_factor:0.5"}},
+    // A lightning indexer chooses the tokens that a query attends to.
+    {"deepseek_v32",
+     "DeepseekV32ForCausalLM",
+     {llama_rows, deepseek_rows, latent_rows,
+      "qkv_bias=attention_bias:false attention_pattern:I index_heads=index_n_heads "
+      "index_head_dim=index_head_dim index_topk=index_topk"}},
+    // Chunks of attention in all layers but each fourth; norms of queries and keys have no gains.
+    {"llama4_text",
+     "Llama4ForCausalLM",
+     {llama_rows, mixture_rows, biased_rows,
+      "experts=num_local_experts:16 top_k=num_experts_per_tok:1 "
+      "expert_ffn_hidden=intermediate_size "
+      "ffn_hidden=intermediate_size_mlp:16384 shared_experts:1 router_score:sigmoid "
+      "moe_every=interleave_moe_layer_step:1 moe_layers head_dim=head_dim:128 "
+      "qk_norm=use_qk_norm:true attention_chunk=attention_chunk_size:8192 no_rope_layer_interval "
+      "attn_temperature_tuning floor_scale attn_scale for_llm_compressor"},
+     hf_llama4},
+    {"cohere", "CohereForCausalLM", {llama_rows, biased_rows, cohere_rows}, hf_cohere},
+    {"cohere2",
+     "Cohere2ForCausalLM",
+     {llama_rows, biased_rows, cohere_rows,
+      "sliding_window=sliding_window:4096 attention_pattern=sliding_window_pattern:4 layer_switch "
+      "order_of_interleaved_layers position_embedding_type rotary_pct use_embedding_sharing "
+      "use_gated_activation use_parallel_block use_parallel_embedding"},
+     hf_cohere},
+    // Scans in all layers but few; experts, and a shared one as wide as several.
+    {"granitemoehybrid",
+     "GraniteMoeHybridForCausalLM",
+     {llama_rows, biased_rows, granite_rows,
+      "attention_pattern=layer_types:M normalization_function init_method"},
+     hf_granite_hybrid},
+    {"jamba",
+     "JambaForCausalLM",
+     {llama_rows,
+      "kind:moe positions:none -rotary_base -rotary_percent experts=num_experts:16 "
+      "top_k=num_experts_per_tok:2 expert_ffn_hidden=intermediate_size "
+      "moe_every=expert_layer_period:2 head_dim:h/a mamba_head_dim:1 state_size=mamba_d_state:16 "
+      "conv_kernel=mamba_d_conv:4 scan_norms:true !mamba_conv_bias !mamba_proj_bias "
+      "calc_logits_for_entire_prompt sliding_window"},
+     hf_jamba},
+    // Attention and a scan in parallel on one norm.
+    {"falcon_h1",
+     "FalconH1ForCausalLM",
+     {llama_rows, biased_rows, mixer_rows,
+      "linear_bias=mlp_bias:false attention_pattern:P mamba_head_dim=mamba_d_head "
+      "scan_output_norm=mamba_rms_norm:false embedding_multiplier=embedding_multiplier:1.0 "
+      "!projectors_bias mamba_d_ssm mamba_expand mamba_norm_before_gate mamba_use_mlp"},
+     hf_falcon_h1},
+    {"minimax_m1",
+     "MiniMaxM1ForCausalLM",
+     {llama_rows, mixture_rows, lightning_rows},
+     hf_minimax_m1},
+    {"minimax", "MiniMaxForCausalLM", {llama_rows, mixture_rows, lightning_rows}, hf_minimax_m1},
+    // Kimi delta attention, and latent attention without positions in few layers.
+    {"kimi_linear",
+     "KimiLinearForCausalLM",
+     {llama_rows, deepseek_rows, latent_rows,
+      "experts=num_experts top_k=num_experts_per_token shared_experts=num_shared_experts:0 "
+      "router_score=moe_router_activation_func:sigmoid router_bias:true "
+      "expert_groups=num_expert_group? context_length=model_max_length? use_grouped_topk "
+      "moe_renormalize"},
+     hf_kimi_linear},
+    // flash-linear-attention 0.3, RWKV7Config; norm_first: a norm after the embedding.
+    {"rwkv7",
+     "RWKV7ForCausalLM",
+     {llama_rows,
+      "head_dim=head_dim:64 -heads -kv_heads gated_mlp:false activation=hidden_act:sqrelu "
+      "positions:none -rotary_base -rotary_percent normalization:layernorm "
+      "embedding_norm=norm_first:true attention_pattern:R rwkv_decay_rank=decay_low_rank_dim "
+      "rwkv_rate_rank=a_low_rank_dim rwkv_value_rank=v_low_rank_dim "
+      "rwkv_gate_rank=gate_low_rank_dim dropout:0 num_heads hidden_ratio value_dim attn attn_mode "
+      "norm_bias fuse_norm fuse_cross_entropy fuse_linear_cross_entropy use_l2warp"},
+     hf_rwkv7},
 };
 
 }  // namespace

@@ -91,6 +91,25 @@ void hf_minimax(HfTranslation& file) {
              "rotary_dim");
 }
 
+// The last of moe_every layers has experts; a layer without positions attends to all tokens.
+void hf_llama4(HfTranslation& file) {
+  file.put("moe_offset", file.number("moe_every") - 1, "interleave_moe_layer_step");
+  if (file.text("qk_norm") == "true") file.put("qk_norm_gains", false, "use_qk_norm");
+  std::string letters;
+  if (const Value* const list = file.reader_.optional("no_rope_layers"))
+    for (const Value& layer : list->items)
+      letters += read_integer(layer, "no_rope_layers", {0, 1}) == 1 ? 'C' : 'F';
+  file.read({"attention_pattern=layer_types:" + (letters.empty() ? "CCCF" : letters)});
+}
+
+// Logits are multiplied.
+void hf_cohere(HfTranslation& file) {
+  const char* const field = "logit_scale";
+  constexpr double usual = 0.0625;  // transformers, CohereConfig and Cohere2Config
+  file.put("logits_scaling",
+           1 / file.reader_.number(field, Dimension::count, 1e-9, 1e9).value_or(usual), field);
+}
+
 // Embeddings are multiplied by sqrt(hidden) (transformers, Gemma2Model).
 void hf_gemma(HfTranslation& file) {
   file.put("embedding_multiplier", std::sqrt(static_cast<double>(file.number("hidden"))),

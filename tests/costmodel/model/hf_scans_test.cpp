@@ -65,4 +65,52 @@ TEST_CASE("what is left out is told, what does not fit is refused") {
                  "state_size: '0.5' is not a whole number"));
 }
 
+namespace {
+
+// What the file gives for a key; empty: nothing.
+std::string key(const std::string& file, const std::string& name) {
+  const Value keys = from_hf_config(parse_yaml(hf_models::published(file), file));
+  const Value* const value = keys.find(name);
+  return value == nullptr ? "" : value->text;
+}
+
+}  // namespace
+
+TEST_CASE("which layers have which mixer") {
+  CHECK(key("granite-4.0-h-small", "attention_pattern") == "MMMMMFMMMM");
+  CHECK(key("jamba-v0.1", "attention_pattern") == "MMMMFMMM");
+  CHECK(key("minimax-m1", "attention_pattern") == "LLLLLLLF");
+  CHECK(key("kimi-linear-48b-a3b", "attention_pattern") == "KKKFKKKFKKKFKKKFKKKFKKKFKKF");
+  CHECK(key("falcon-h1-7b", "attention_pattern") == "P");
+  CHECK(key("rwkv7-2.9b", "attention_pattern") == "R");
+  CHECK(key("llama-4-scout", "attention_pattern") == "CCCF");
+  CHECK(key("llama-4-maverick", "attention_pattern") == "CCCF");
+  CHECK(key("deepseek-v3.2", "attention_pattern") == "I");
+  CHECK(key("command-r7b", "attention_pattern") == "SSSF");
+}
+
+TEST_CASE("sizes of scans by their families' names") {
+  CHECK(key("granite-4.0-h-small", "mamba_head_dim") == "64");
+  CHECK(key("granite-4.0-h-small", "shared_experts") == "2");
+  CHECK(key("granite-4.0-h-small", "positions") == "none");
+  CHECK(key("jamba-v0.1", "mamba_heads") == "8192");
+  CHECK(key("jamba-v0.1", "dt_rank") == "256");
+  CHECK(key("jamba-v0.1", "moe_offset") == "1");
+  CHECK(key("kimi-linear-48b-a3b", "linear_num_value_heads") == "32");
+  CHECK(key("kimi-linear-48b-a3b", "positions") == "none");
+  CHECK(key("rwkv7-2.9b", "heads") == "40");
+  CHECK(key("minimax-m1", "rotary_percent") == "0.5");
+}
+
+TEST_CASE("a hybrid without experts, and one that has attention alone") {
+  const std::string granite = hf_models::published("granite-4.0-h-small");
+  const std::string dense = with(granite, "\"num_local_experts\": 72", "\"num_local_experts\": 0");
+  const Value keys = from_hf_config(parse_yaml(dense, "c.json"));
+  CHECK(keys.find("kind")->text == "llama");
+  CHECK(keys.find("ffn_hidden")->text == "1536");
+  CHECK(contains(fault(with(hf_models::published("jamba-v0.1"), "\"attn_layer_offset\": 4",
+                            "\"attn_layer_offset\": 8")),
+                 "attn_layer_offset is not below attn_layer_period"));
+}
+
 }  // namespace hf_scans_test
