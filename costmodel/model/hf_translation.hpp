@@ -68,8 +68,8 @@ class HfTranslation {
   void report(std::string what) { omitted_.push_back(std::move(what)); }
   // The same, and in the model's `source`.
   void note(const std::string& what);
-  // Puts `ours`, a number of experts, as a width in the field over the width of one. Throws
-  // ConfigError when it is no multiple.
+  // Puts shared_experts: the width that the field has over that of one expert. Throws ConfigError
+  // when it is no multiple. `wide` is the field whose place the key takes.
   void put_shared(std::int64_t width, std::string_view field, const char* wide);
   // Puts `attention_pattern` with as few letters as repeat; nothing where all layers are uniform,
   // and F or S.

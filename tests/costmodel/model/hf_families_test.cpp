@@ -142,6 +142,7 @@ TEST_CASE("dense decoders have their published parameters") {
            {"seed-oss-36b", 36'151'104'512},
            {"smollm3-3b", 3'075'098'624},
            {"nemotron-nano-9b-v2", 8'888'227'328},
+           {"qwen3.5-27b", 26'895'998'464},  // by its modules: the language model
        })
     check(row);
 }
@@ -151,6 +152,7 @@ TEST_CASE("mixtures of experts have their published parameters, with the routers
            Published{"qwen3-235b-a22b", 235'093'634'560},
            {"qwen3-vl-30b-a3b", 30'532'122'624},  // the language model: Qwen3-30B-A3B's
            {"qwen1.5-moe-a2.7b", 14'315'784'192},
+           {"qwen3.5-397b-a17b", 396'346'350'336},  // by its modules: the language model
            {"olmoe-1b-7b", 6'919'161'856},
            {"gpt-oss-120b", 116'829'156'672},
            {"deepseek-v2-lite", 15'706'484'224},
