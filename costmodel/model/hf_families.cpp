@@ -276,7 +276,7 @@ constexpr HfFamily families[] = {
     // Attention and a scan in parallel on one norm.
     {"falcon_h1",
      "FalconH1ForCausalLM",
-     {llama_rows, biased_rows, mixer_rows,
+     {llama_rows, biased_rows, scan_size_rows,
       "linear_bias=mlp_bias:false attention_pattern:P mamba_head_dim=mamba_d_head "
       "scan_output_norm=mamba_rms_norm:false embedding_multiplier=embedding_multiplier:1.0 "
       "!projectors_bias mamba_d_ssm mamba_expand mamba_norm_before_gate mamba_use_mlp"},

@@ -49,12 +49,16 @@ void put_scaling(HfTranslation& file) {
           file.reader_.number("original_max_position_embeddings", Dimension::count, 1, 1e9);
       length && inner.optional("original_max_position_embeddings") == nullptr)
     file.put("rope_original_positions", *length, "original_max_position_embeddings");
-  copy("rope_low_freq_factor", "low_freq_factor");
-  copy("rope_high_freq_factor", "high_freq_factor");
-  copy("rope_beta_fast", "beta_fast");
-  copy("rope_beta_slow", "beta_slow");
-  copy("rope_mscale", "mscale");
-  copy("rope_mscale_all_dim", "mscale_all_dim");
+  // The class reads these with its own kind of scaling alone.
+  if (type == "llama3") {
+    copy("rope_low_freq_factor", "low_freq_factor");
+    copy("rope_high_freq_factor", "high_freq_factor");
+  } else if (type == "yarn") {
+    copy("rope_beta_fast", "beta_fast");
+    copy("rope_beta_slow", "beta_slow");
+    copy("rope_mscale", "mscale");
+    copy("rope_mscale_all_dim", "mscale_all_dim");
+  }
   for (const char* theirs : {"attention_factor", "short_factor", "long_factor"}) {
     if (inner.optional(theirs) != nullptr)
       file.report(

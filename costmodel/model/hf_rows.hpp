@@ -98,7 +98,7 @@ inline constexpr std::string_view granite_rows =
     "attention_multiplier=attention_multiplier:1.0 logits_scaling=logits_scaling:1.0";
 
 // The sizes of a scan in place of attention, or next to it.
-inline constexpr std::string_view mixer_rows =
+inline constexpr std::string_view scan_size_rows =
     "mamba_heads=mamba_n_heads:128 state_size=mamba_d_state:256 ssm_groups=mamba_n_groups:1 "
     "conv_kernel=mamba_d_conv:4 mamba_chunk_size !mamba_conv_bias !mamba_proj_bias";
 

@@ -84,7 +84,7 @@ void hf_granite_hybrid(HfTranslation& file) {
     file.read({"num_experts_per_tok"});
   }
   if (file.text("attention_pattern").find('M') == std::string::npos) return;
-  file.read({mixer_rows, "mamba_d_head"});
+  file.read({scan_size_rows, "mamba_d_head"});
   file.put("mamba_head_dim", inner_width(file, "mamba_expand") / file.number("mamba_heads"),
            "mamba_d_head");
 }

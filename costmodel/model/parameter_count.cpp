@@ -224,7 +224,10 @@ double parameter_count(const ModelSpec& m) { return whole_model(m, m.experts); }
 double published_parameter_count(const ModelSpec& m) {
   const double biases =
       m.router_bias ? static_cast<double>(m.experts * m.moe_layers(0, m.layers)) : 0;
-  return parameter_count(m) + biases;
+  // RWKV-7's first layer has no earlier values to mix in (arXiv:2503.14456, section 4).
+  const double first = static_cast<double>(m.rwkv_value_rank > 0 ? m.hidden : 0) *
+                       (2 * static_cast<double>(m.rwkv_value_rank) + 1);
+  return parameter_count(m) + biases - first;
 }
 
 double active_parameter_count(const ModelSpec& m) { return whole_model(m, m.top_k); }

@@ -101,6 +101,7 @@ const std::vector<Fault> faults{
     {"import deepspeed faulty.yaml", "{\"train_batch_size\": 8,\n}\n"},
     {"import deepspeed faulty.yaml --cluster nosuch", "{\"train_batch_size\": 8}\n"},
     {"import hf faulty.yaml", "{\"model_type\": \"lama\", \"hidden_size\": 64}\n"},
+    {"import hf faulty.yaml --partial", "{\"model_type\": \"lama\", \"hidden_size\": 64}\n"},
     {"import hf faulty.yaml", "{\"model_type\": \"mixtral\", \"hidden_size\": 64}\n"},
     // Names.
     {"evaluate faulty.yaml", "modle: gpt2\n" + head + training},
