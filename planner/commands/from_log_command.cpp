@@ -10,6 +10,7 @@
 #include "costmodel/base/output_file.hpp"
 #include "costmodel/base/path.hpp"
 #include "costmodel/config/yaml.hpp"
+#include "costmodel/estimate/plan_estimate.hpp"
 #include "costmodel/scenario/residuals.hpp"
 #include "costmodel/scenario/run_traits.hpp"
 #include "planner/accuracy/json_own_runs.hpp"
@@ -70,9 +71,9 @@ std::string cluster_text(const Value& cluster) {
   return to_yaml(same);
 }
 
-void require_same_settings(const JobDiagnosis& found, const std::string& log) {
-  if (found.contradictions.empty()) return;
-  const Contradiction& c = found.contradictions.front();
+void require_same_settings(const std::vector<Contradiction>& found, const std::string& log) {
+  if (found.empty()) return;
+  const Contradiction& c = found.front();
   throw ConfigError(
       {log, 0, 0},
       fmt::format("says {} {}, and its job {}", c.key, shortened(c.log), shortened(c.scenario)),
@@ -131,9 +132,9 @@ ReadRun read_run(const Session& session, const JobLog& pair, std::vector<std::st
   if (!settled) throw ConfigError({s.file, 0, 0}, no_valid_choice, "write the plan that ran");
   ReadRun read;
   read.log = read_training_log(pair.log, iteration_size(s));
-  const JobDiagnosis found = diagnose_job(s, settled->plan, read.log);
-  require_same_settings(found, pair.log);
-  read.run = {pair.log, read.log.pace.counted, read.log.pace.median, found.estimate.iteration,
+  require_same_settings(contradictions_of(s, settled->plan, read.log), pair.log);
+  const Estimate predicted = estimate_of(s.model, s.cluster, s.training, settled->plan);
+  read.run = {pair.log, read.log.pace.counted, read.log.pace.median, predicted.iteration,
               s.training.error_band};
   require_plausible(read.run);
   read.stack = s.training.stack.name;

@@ -9,7 +9,6 @@
 #include <utility>
 
 #include "costmodel/estimate/evaluator.hpp"
-#include "planner/diagnosis/job_hypotheses.hpp"
 
 namespace planner {
 
@@ -95,17 +94,16 @@ class Suspects {
   Suspects(const TrainingLog& log, const Scenario& s, const PredictedJob& expected)
       : log_(log), s_(s), expected_(expected) {}
 
-  void add(Culprit culprit, const std::vector<Variant>& variants) {
+  // Of each variant its text, and what is predicted.
+  void add(Culprit culprit, const auto& variants) {
     std::vector<double> logs;
     std::size_t likeliest = 0;
-    for (const Variant& v : variants) {
-      const auto predicted = price(v.job);
-      if (!predicted) continue;
-      logs.push_back(log_likelihood(log_, *predicted, of_prediction(s_.training.error_band)));
+    for (const auto& [text, predicted] : variants) {
+      logs.push_back(log_likelihood(log_, predicted, of_prediction(s_.training.error_band)));
       if (logs.size() > 1 && logs.back() <= logs[likeliest]) continue;
       likeliest = logs.size() - 1;
-      culprit.told = v.told;
-      culprit.predicted = *predicted;
+      culprit.told = text;
+      culprit.predicted = predicted;
     }
     if (logs.empty()) return;
     double mean = 0;
@@ -148,16 +146,6 @@ class Suspects {
   }
 
  private:
-  std::optional<PredictedJob> price(const Job& job) const {
-    auto predicted = predict(job, s_.model, log_.part(JobPart::data) != nullptr);
-    if (!predicted || !job.one_node) return predicted;
-    for (const JobPart part : {JobPart::forward, JobPart::backward}) {
-      const auto i = static_cast<std::size_t>(part);  // the other nodes compute as they did
-      predicted->parts[i].least = expected_.parts[i].least;
-    }
-    return predicted;
-  }
-
   void put(Culprit culprit, double likelihood) {
     logs_.push_back(std::log(culprit.prior) + likelihood);
     list_.push_back(std::move(culprit));
@@ -209,38 +197,77 @@ IterationSize iteration_size(const Scenario& s) {
                          static_cast<double>(s.cluster.devices)};
 }
 
-JobDiagnosis diagnose_job(const Scenario& s, const ParallelPlan& plan, const TrainingLog& log) {
-  JobDiagnosis d;
+std::vector<Contradiction> contradictions_of(const Scenario& s, const ParallelPlan& plan,
+                                             const TrainingLog& log) {
+  std::vector<Contradiction> list;
   const Job job{.cluster = s.cluster, .training = s.training, .plan = plan};
-  Evaluator evaluator(s.model, s.cluster, s.training);
-  d.estimate = evaluator.estimate(plan);
-  d.expected = predicted(d.estimate, evaluator, job);
-  Suspects suspects(log, s, d.expected);
-
-  Variant as_said{"", job};
-  const auto said = settings_of(log, s, plan);
-  for (const Saying& one : said) {
+  for (const Saying& one : settings_of(log, s, plan)) {
     const auto configured = setting(job, one.key);
-    if (!configured || says_same(one, *configured)) continue;
-    d.contradictions.push_back({one.key, *configured, one.value});
-    if (!set_setting(as_said.job, one.key, one.value)) continue;  // another machine, or no value
+    if (configured && !says_same(one, *configured))
+      list.push_back({one.key, *configured, one.value});
+  }
+  return list;
+}
+
+JobDiagnoser::JobDiagnoser(const Scenario& s, const ParallelPlan& plan)
+    : scenario_(s), job_{.cluster = s.cluster, .training = s.training, .plan = plan} {
+  Evaluator evaluator(s.model, s.cluster, s.training);
+  estimate_ = evaluator.estimate(plan);
+  expected_ = predicted(estimate_, evaluator, job_);
+  for (auto& list : priced_) list.resize(hypotheses().size());
+}
+
+// Without those that break a rule of plans.
+JobDiagnoser::PricedVariants JobDiagnoser::price(const std::vector<Variant>& variants,
+                                                 bool data_in_forward) const {
+  PricedVariants list;
+  for (const Variant& v : variants) {
+    auto p = predict(v.job, scenario_.model, data_in_forward);
+    if (!p) continue;
+    for (const JobPart part : {JobPart::forward, JobPart::backward}) {
+      const auto i = static_cast<std::size_t>(part);  // the other nodes compute as they did
+      if (v.job.one_node) p->parts[i].least = expected_.parts[i].least;
+    }
+    list.push_back({v.told, *p});
+  }
+  return list;
+}
+
+const JobDiagnoser::PricedVariants& JobDiagnoser::priced(std::size_t hypothesis,
+                                                         bool data_in_forward) {
+  auto& known = priced_[data_in_forward ? 1 : 0][hypothesis];
+  if (!known) known = price(hypotheses()[hypothesis].variants(suspect()), data_in_forward);
+  return *known;
+}
+
+JobDiagnosis JobDiagnoser::diagnose(const TrainingLog& log) {
+  JobDiagnosis d;
+  d.estimate = estimate_;
+  d.expected = expected_;
+  d.contradictions = contradictions_of(scenario_, job_.plan, log);
+  Suspects suspects(log, scenario_, expected_);
+  const bool data_in_forward = log.part(JobPart::data) != nullptr;
+
+  Variant as_said{"", job_};
+  for (const Contradiction& c : d.contradictions) {
+    if (!set_setting(as_said.job, c.key, c.log)) continue;  // another machine, or no value
     as_said.told += fmt::format("{}{} {} by the log, {} by the scenario",
-                                as_said.told.empty() ? "" : "; ", one.key, one.value, *configured);
+                                as_said.told.empty() ? "" : "; ", c.key, c.log, c.scenario);
   }
   if (!as_said.told.empty()) {
     suspects.add({.name = "other-settings",
                   .remedy = "Make the scenario the job's, or the job the scenario's.",
                   .because = "the log says so",
                   .prior = contradicted_weight},
-                 {as_said});
+                 price({as_said}, data_in_forward));
   }
-  for (const Hypothesis& h : hypotheses()) {
+  const auto said = settings_of(log, scenario_, job_.plan);
+  for (std::size_t i = 0; i < hypotheses().size(); ++i) {
+    const Hypothesis& h = hypotheses()[i];
     const auto at = std::ranges::find(said, h.key, &Saying::key);
-    const auto variants = h.variants({job, s.model, d.estimate.iteration});
-    if (variants.empty()) continue;
     if (!h.key.empty() && at != said.end()) {  // the log settles it
-      const auto configured = setting(job, at->key);
-      if (configured && says_same(*at, *configured))
+      const auto configured = setting(job_, at->key);
+      if (configured && says_same(*at, *configured) && !h.variants(suspect()).empty())
         d.ruled_out.push_back({std::string(h.name), at->key, at->value});
       continue;
     }
@@ -248,11 +275,15 @@ JobDiagnosis diagnose_job(const Scenario& s, const ParallelPlan& plan, const Tra
                   .remedy = std::string(h.remedy),
                   .because = std::string(h.because),
                   .prior = h.weight},
-                 variants);
+                 priced(i, data_in_forward));
   }
   suspects.add_none(none_weight);
   d.culprits = std::move(suspects).ranked();
   return d;
+}
+
+JobDiagnosis diagnose_job(const Scenario& s, const ParallelPlan& plan, const TrainingLog& log) {
+  return JobDiagnoser(s, plan).diagnose(log);
 }
 
 }  // namespace planner

@@ -18,11 +18,14 @@
 // "None of these" expects the same with much wider distributions, towards slower above all.
 #pragma once
 
+#include <array>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "costmodel/estimate/estimate.hpp"
 #include "costmodel/scenario/scenario.hpp"
+#include "planner/diagnosis/job_hypotheses.hpp"
 #include "planner/diagnosis/job_prediction.hpp"
 #include "planner/logs/training_log.hpp"
 
@@ -61,6 +64,37 @@ struct JobDiagnosis {
 // The size of an iteration by the scenario, for logs that print rates alone.
 IterationSize iteration_size(const costmodel::Scenario& scenario);
 
+// Settings of which a log states another value than the scenario and its plan; nothing is priced
+// for it.
+std::vector<Contradiction> contradictions_of(const costmodel::Scenario& scenario,
+                                             const costmodel::ParallelPlan& plan,
+                                             const TrainingLog& log);
+
+// Holds logs against a job, and prices each hypothesis once for all of them.
+class JobDiagnoser {
+ public:
+  // The scenario outlives it.
+  JobDiagnoser(const costmodel::Scenario& scenario, const costmodel::ParallelPlan& plan);
+  JobDiagnosis diagnose(const TrainingLog& log);
+
+ private:
+  struct PricedVariant {
+    std::string text;
+    PredictedJob job;
+  };
+  using PricedVariants = std::vector<PricedVariant>;
+  PricedVariants price(const std::vector<Variant>& variants, bool data_in_forward) const;
+  const PricedVariants& priced(std::size_t hypothesis, bool data_in_forward);
+  Suspect suspect() const { return {job_, scenario_.model, estimate_.iteration}; }
+
+  const costmodel::Scenario& scenario_;
+  Job job_;
+  costmodel::Estimate estimate_;
+  PredictedJob expected_;
+  std::array<std::vector<std::optional<PricedVariants>>, 2> priced_;  // by data_in_forward
+};
+
+// Of one log.
 JobDiagnosis diagnose_job(const costmodel::Scenario& scenario, const costmodel::ParallelPlan& plan,
                           const TrainingLog& log);
 

@@ -15,8 +15,10 @@
 
 #include <cmath>
 #include <cstdint>
+#include <map>
 #include <numbers>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "costmodel/base/unit_text.hpp"
@@ -243,35 +245,52 @@ inline std::string file_of(const Case& one, const char* ending) {
   return std::string(SHARDPLAN_SOURCE_DIR) + "/tests/planner/support/logs/" + one.name + ending;
 }
 
-inline costmodel::Scenario scenario_of(const Case& one) {
-  return costmodel::load_scenario(file_of(one, ".yaml"), fixtures::configs(), {});
+inline const costmodel::Scenario& scenario_of(const Case& one) {  // read once
+  static std::map<std::string, costmodel::Scenario> read;
+  const auto [at, fresh] = read.try_emplace(one.name);
+  if (fresh) at->second = costmodel::load_scenario(file_of(one, ".yaml"), fixtures::configs(), {});
+  return at->second;
+}
+
+struct Priced {
+  Job job;  // with its fault
+  planner::PredictedJob well, faulty;
+};
+
+inline const Priced& priced(const Case& one) {  // once for all draws of errors
+  static std::map<std::pair<std::string, void (*)(Job&)>, Priced> known;
+  const auto [at, fresh] = known.try_emplace({one.name, one.fault});
+  if (!fresh) return at->second;
+  const costmodel::Scenario& s = scenario_of(one);
+  Job job{.cluster = s.cluster, .training = s.training, .plan = resolve_plan(s)};
+  at->second.well = *planner::predict(job, s.model, true);
+  one.fault(job);
+  at->second.faulty = *planner::predict(job, s.model, true);
+  at->second.job = job;
+  return at->second;
 }
 
 inline std::string log_of(const Case& one, std::uint32_t seed) {
-  const costmodel::Scenario s = scenario_of(one);
-  const Job configured{.cluster = s.cluster, .training = s.training, .plan = resolve_plan(s)};
-  Job job = configured;
-  one.fault(job);
-  const auto well = planner::predict(configured, s.model, true);
-  auto faulty = planner::predict(job, s.model, true);
+  const auto& [job, well, predicted] = priced(one);
+  planner::PredictedJob faulty = predicted;
   std::uint32_t own = seed;  // cases of one seed differ
   for (const char c : one.name) own = 31 * own + static_cast<unsigned char>(c);
   Noise noise(own);
   const double whole = noise.times(0.05);
-  for (std::size_t i = 0; i < faulty->parts.size(); ++i) {
-    auto& part = faulty->parts[i];
+  for (std::size_t i = 0; i < faulty.parts.size(); ++i) {
+    auto& part = faulty.parts[i];
     const double off = whole * noise.times(0.05);
     const auto kind = static_cast<JobPart>(i);
     if (job.one_node && (kind == JobPart::forward || kind == JobPart::backward))
-      part.least = well->parts[i].least;
+      part.least = well.parts[i].least;
     part = {part.least * off, part.most * off * noise.times(0.01)};
   }
   const bool reserved = one.write == torchtitan || one.write == nanotron;
-  const auto memory = reserved ? faulty->reserved : faulty->allocated;
-  const Written written{.seconds = faulty->iteration.value * whole,
+  const auto memory = reserved ? faulty.reserved : faulty.allocated;
+  const Written written{.seconds = faulty.iteration.value * whole,
                         .memory = memory.value * noise.times(0.04),
-                        .parts = *faulty,
-                        .scenario = s,
+                        .parts = faulty,
+                        .scenario = scenario_of(one),
                         .sequences = job.training.global_batch,
                         .every = one.every};
   return one.write(written, noise);
