@@ -24,9 +24,15 @@ using program::words_of;
 
 namespace {
 
-// With sanitizers, what is replayed stage by stage or layer by layer has a tenth of them.
-std::string sized(const std::string& command) {
-  return sanitized ? program::replaced(command, "100000", "10000") : command;
+// With sanitizers numbers are a tenth, and a fiftieth what is priced layer by layer or replayed
+// stage by stage.
+std::string sized(std::string command) {
+  if (!sanitized) return command;
+  command = program::replaced(command, "100000", "10000");
+  command = program::replaced(command, "layers=3000", "layers=300");
+  for (const std::string key : {"layers=", "pp:\t", "devices="})
+    command = program::replaced(command, key + "10000", key + "2000");
+  return command;
 }
 
 }  // namespace

@@ -11,6 +11,7 @@
 #include "tests/planner/support/cli_cases.hpp"
 #include "tests/planner/support/in_process.hpp"
 #include "tests/run_program.hpp"
+#include "tests/sanitized.hpp"
 
 namespace scenario_words_test {
 
@@ -163,12 +164,14 @@ TEST_CASE("the plan that is written has no lines of what was assumed, and loads"
 
 // Five newcomers with everyday words, one command each.
 TEST_CASE("five newcomers have an answer in one command") {
+  const std::string fewer =
+      sanitized ? " --set search.max_vpp=1 --set search.max_micro_batch=1" : "";
   const Scratch scratch;
   for (const std::string command :
        {"plan llama-3-70b --gpus 64xh100", "plan mixtral-8x7b --gpus 16xa100",
         "plan deepseek-v3 --gpus 2048xh800", "plan qwen3-14b --gpus 8xl40s"}) {
     CAPTURE(command);
-    const Run answer = run(words_of(command), scratch);
+    const Run answer = run(words_of(command + fewer), scratch);
     CHECK(answer.status == 0);
     CHECK(answer.err == "");
     CHECK(contains(answer.out, "Assumed"));

@@ -52,9 +52,11 @@ TEST_CASE("written and read again, a plan has the same timeline") {
 
 TEST_CASE("a trace of more ranks than viewers show says which it has") {
   const program::Scratch scratch;
-  const auto large = run(words_of("simulate gpt3-175b-selene --set "
-                                  "plan={tp:\t8,pp:\t96,micro_batch:\t1} --trace t.json"),
-                         scratch);
+  const auto large =
+      run(words_of("simulate gpt3-175b-selene --set "
+                   "plan={tp:\t8,pp:\t96,micro_batch:\t1} --set training.global_batch=192 "
+                   "--trace t.json"),
+          scratch);
   CHECK(large.status == 0);
   CHECK(fixtures::contains(large.err, "trace written to t.json"));
   CHECK(fixtures::contains(large.err, "the trace shows pipeline ranks 0 to 63 of 96"));

@@ -3,6 +3,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "tests/planner/support/few_plans.hpp"
 #include "tests/run_program.hpp"
 #include "tests/sanitized.hpp"
 
@@ -31,7 +32,8 @@ TEST_CASE("a found plan, written as YAML, is evaluated to the same time and memo
   scratch.write("llama.yaml",
                 "model: llama-3-8b\n"
                 "cluster: {base: dgx-h100, devices: 16}\n"
-                "training: {global_batch: 64, sequence: 8192}\n");
+                "training: {global_batch: 64, sequence: 8192}\n" +
+                    few_plans::if_sanitized);
   scratch.write("moe.yaml",  // its stages have cp, its exchange and ep of their own
                 "model: {base: mixtral-8x7b, layers: 8}\n"
                 "cluster:\n"
