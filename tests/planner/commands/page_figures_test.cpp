@@ -11,6 +11,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "tests/planner/support/few_plans.hpp"
 #include "tests/planner/support/pages.hpp"
 
 namespace page_figures_test {
@@ -48,7 +49,7 @@ struct Case {
 void check(const Case& one) {
   CAPTURE(one.command);
   const Scratch scratch;
-  scratch.write("s.yaml", scenario);
+  scratch.write("s.yaml", scenario + few_plans::if_sanitized);
   const auto [json, page] = both(one.command, scratch, one.status);
   check_all_figures(json, page, one.least);
 }
