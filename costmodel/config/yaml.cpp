@@ -25,7 +25,8 @@ constexpr std::size_t longest_scalar = std::size_t{64} << 10;
 // Builds the tree from the parser's events, so that the limits hold while the parser still reads.
 class TreeBuilder : public YAML::EventHandler {
  public:
-  explicit TreeBuilder(std::string file) : file_(std::move(file)) {}
+  TreeBuilder(std::string file, RepeatedKeys repeated)
+      : file_(std::move(file)), repeated_(repeated) {}
 
   // Throws the first fault of a key.
   Value take() {
@@ -151,7 +152,7 @@ class TreeBuilder : public YAML::EventHandler {
     } else {
       if (!value.is_scalar()) {
         note_fault(value.mark, "a key must be a plain word", "write key: value");
-      } else if (!map.keys.insert(value.text).second) {
+      } else if (!map.keys.insert(value.text).second && repeated_ == RepeatedKeys::refused) {
         note_fault(value.mark, "key " + quote(value.text) + " is written twice in one map",
                    "keep one of them");
       }
@@ -161,6 +162,7 @@ class TreeBuilder : public YAML::EventHandler {
   }
 
   std::string file_;
+  RepeatedKeys repeated_;
   int documents_ = 0;
   std::size_t values_ = 0;
   std::vector<Open> open_;  // from the root inwards
@@ -245,13 +247,13 @@ void emit(YAML::Emitter& out, const Value& value) {
 
 }  // namespace
 
-Value parse_yaml(const std::string& text, const std::string& file) {
+Value parse_yaml(const std::string& text, const std::string& file, RepeatedKeys repeated) {
   limit_separators(text, file);
   // Without the last newline: after one, yaml-cpp accepts an unterminated double quote.
   std::string plain = with_plain_line_ends(text);
   plain.erase(plain.find_last_not_of('\n') + 1);
   std::istringstream in(std::move(plain));
-  TreeBuilder tree(file);
+  TreeBuilder tree(file, repeated);
   try {
     YAML::Parser parser(in);
     if (!parser.HandleNextDocument(tree))

@@ -117,10 +117,20 @@ std::vector<MegatronArgument> arguments_of(const ShellWords& words) {
   return list;
 }
 
-// MODEL_ARGS of Megatron-LM's functional tests: a map of flags, where `true` is the flag alone.
+// Of a list as text, "[attn mlp]", its words; any other text is one.
+std::vector<std::string> words_of(const std::string& text) {
+  if (!text.starts_with('[') || !text.ends_with(']')) return {text};
+  std::istringstream words(text.substr(1, text.size() - 2));
+  std::vector<std::string> all;
+  for (std::string word; words >> word;) all.push_back(word);
+  return all;
+}
+
+// MODEL_ARGS of Megatron-LM's functional tests: a map of flags, where `true` is the flag alone and
+// the last of several counts (tests/functional_tests/shell_test_utils/_run_training.sh).
 MegatronArguments arguments_in_yaml(const std::string& text, const std::string& file) {
   MegatronArguments out;
-  const costmodel::Value root = costmodel::parse_yaml(text, file);
+  const costmodel::Value root = costmodel::parse_yaml(text, file, costmodel::RepeatedKeys::kept);
   const costmodel::Value* all = root.find("MODEL_ARGS");
   if (all == nullptr || !all->is_map()) return out;
   for (const auto& entry : all->entries) {
@@ -130,7 +140,7 @@ MegatronArguments arguments_in_yaml(const std::string& text, const std::string& 
     if (!value.items.empty()) {
       for (const auto& item : value.items) argument.values.push_back(item.text);
     } else if (value.text != "true") {
-      argument.values.push_back(value.text);
+      argument.values = words_of(value.text);
     }
     out.list.push_back(std::move(argument));
   }
@@ -142,6 +152,7 @@ MegatronArguments arguments_in_yaml(const std::string& text, const std::string& 
 bool holds_megatron_flags(const std::string& text) {
   return text.find("--num-layers") != std::string::npos ||
          text.find("--hybrid-layer-pattern") != std::string::npos ||
+         text.find("--hybrid-override-pattern") != std::string::npos ||
          text.find("--tensor-model-parallel-size") != std::string::npos;
 }
 

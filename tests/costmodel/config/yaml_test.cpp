@@ -92,6 +92,13 @@ TEST_CASE("JSON is YAML") {
   CHECK(root.find("a")->find("b")->items[2].kind == Value::Kind::null);
 }
 
+TEST_CASE("keys that are written twice are kept where a reader wants them") {
+  const Value root = parse_yaml("a: 1\nb: 2\na: 3\n", "f.yaml", costmodel::RepeatedKeys::kept);
+  REQUIRE(root.entries.size() == 3);
+  CHECK(root.entries.back().key == "a");
+  CHECK(root.entries.back().value.text == "3");
+}
+
 TEST_CASE("faults of the text are told with line and column") {
   CHECK(fault("a: 1\nb: 2\na: 3\n") ==
         "f.yaml:3:1: key 'a' is written twice in one map; keep one of them");

@@ -76,4 +76,14 @@ TEST_CASE("a command that is handed on as text, and the tokenizer that a variabl
   CHECK(out.tokenizer == "deepseek-ai/DeepSeek-V3");
 }
 
+TEST_CASE("MODEL_ARGS: a list may be text, and the last of a repeated flag counts") {
+  const auto run = planner::read_megatron_script(
+      "MODEL_ARGS:\n  --cuda-graph-modules: \"[attn mamba]\"\n  --hidden-size: 64\n"
+      "  --moe-layer-freq: ([0]*1+[1]*3)\n  --hidden-size: 128\n",
+      "x.yaml");
+  CHECK(run.find("--cuda-graph-modules")->values == std::vector<std::string>{"attn", "mamba"});
+  CHECK(run.find("--hidden-size")->values == std::vector<std::string>{"128"});
+  CHECK(run.find("--moe-layer-freq")->values == std::vector<std::string>{"([0]*1+[1]*3)"});
+}
+
 }  // namespace megatron_script_test
