@@ -10,6 +10,7 @@
 #include "costmodel/model/model_keys.hpp"
 #include "costmodel/plan/plan_text.hpp"
 #include "planner/exchange/exported.hpp"
+#include "planner/frameworks/megatron_hybrid.hpp"
 #include "planner/frameworks/megatron_rules.hpp"
 #include "planner/frameworks/megatron_words.hpp"
 
@@ -53,24 +54,21 @@ void write_uneven_split(const ParallelPlan& p, const ModelSpec& model, Writer& o
   out.flag_if(both || split == UnevenSplit::loss, "--account-for-loss-in-pipeline-split");
 }
 
-// A letter a layer, with bars between stages (core/models/hybrid/hybrid_layer_allocation.py).
-void write_layer_pattern(const ParallelPlan& p, const ModelSpec& m, Writer& out) {
-  const std::int64_t stages = p.virtual_stages();
-  std::string pattern;
-  std::size_t at = 0;
-  for (std::int64_t stage = 0; stage < stages; ++stage) {
-    const int layers = layers_of(p, m, static_cast<int>(stage));
-    pattern +=
-        (stage > 0 ? "|" : "") + m.layer_pattern.substr(at, static_cast<std::size_t>(layers));
-    at += static_cast<std::size_t>(layers);
-  }
-  out.put("--hybrid-layer-pattern", pattern);
+void write_layers(const ParallelPlan& p, const ModelSpec& m, Writer& out) {
+  out.put("--hybrid-layer-pattern", hybrid_layer_pattern(p, m));
   out.put("--spec", "megatron.core.models.hybrid.hybrid_layer_specs hybrid_stack_spec");
-  if (m.state_size == 0) return;
-  out.put(megatron_flag("model.mamba_heads"), m.mamba_heads);
-  out.put(megatron_flag("model.mamba_head_dim"), m.mamba_head_dim);
-  out.put(megatron_flag("model.ssm_groups"), m.ssm_groups);
-  out.put(megatron_flag("model.state_size"), m.state_size);
+  if (m.state_size > 0) {
+    out.put(megatron_flag("model.mamba_heads"), m.mamba_heads);
+    out.put(megatron_flag("model.mamba_head_dim"), m.mamba_head_dim);
+    out.put(megatron_flag("model.ssm_groups"), m.ssm_groups);
+    out.put(megatron_flag("model.state_size"), m.state_size);
+  }
+  if (m.linear_num_value_heads == 0) return;
+  out.put(megatron_flag("model.linear_num_key_heads"), m.linear_num_key_heads);
+  out.put(megatron_flag("model.linear_num_value_heads"), m.linear_num_value_heads);
+  out.put(megatron_flag("model.linear_key_head_dim"), m.linear_key_head_dim);
+  out.put(megatron_flag("model.linear_value_head_dim"), m.linear_value_head_dim);
+  out.put("--linear-conv-kernel-dim", m.conv_kernel);
 }
 
 void write_parallel(const ParallelPlan& p, const Scenario& s, Writer& out) {
@@ -83,7 +81,7 @@ void write_parallel(const ParallelPlan& p, const Scenario& s, Writer& out) {
   }
   out.flag_if(p.sequence_parallel, megatron_flag("plan.sequence_parallel"));
   if (!s.model.layer_pattern.empty()) {
-    write_layer_pattern(p, s.model, out);
+    write_layers(p, s.model, out);
   } else if (has_uneven_stages(p)) {
     out.put(megatron_flag("plan.stage_layers"), pipeline_layout(p, s.model.mtp_layers));
   } else if (p.vpp > 1) {
@@ -414,7 +412,20 @@ bool has_graph_scopes(const Overlap& o) {
   return o.graph_attention || o.graph_mlp || o.graph_router;
 }
 
-void write_overlap(const ParallelPlan& p, const Overlap& o, Writer& out) {
+// A hybrid's layers without attention are MLPs, scans or both (transformer_config.py,
+// cuda_graph_modules).
+std::string graph_scopes(const ModelSpec& m, const Overlap& o) {
+  const bool hybrid = !m.layer_pattern.empty();
+  const auto has = [&](char letter) { return m.layer_pattern.find(letter) != std::string::npos; };
+  std::string scopes;
+  if (o.graph_attention) scopes += " attn";
+  if (o.graph_mlp && (!hybrid || has('-'))) scopes += " mlp";
+  if (o.graph_mlp && hybrid && has('M')) scopes += " mamba";
+  if (o.graph_router) scopes += " moe_router moe_preprocess";
+  return scopes;
+}
+
+void write_overlap(const ParallelPlan& p, const ModelSpec& m, const Overlap& o, Writer& out) {
   const bool gather = p.zero > 0 && o.overlap_param_gather;
   out.flag_if(o.overlap_grad_reduce, megatron_flag("training.overlap.overlap_grad_reduce"));
   out.flag_if(gather, megatron_flag("training.overlap.overlap_param_gather"));
@@ -427,10 +438,7 @@ void write_overlap(const ParallelPlan& p, const Overlap& o, Writer& out) {
               "Megatron-LM overlaps pipeline transfers in the interleaved schedule only");
   out.note_if(p.zero >= 2 && !(o.overlap_grad_reduce && (gather || p.zero == 2)),
               "Megatron-FSDP overlaps its collectives of itself, which the plan does not assume");
-  std::string scopes;
-  if (o.graph_attention) scopes += " attn";
-  if (o.graph_mlp) scopes += " mlp";
-  if (o.graph_router) scopes += " moe_router moe_preprocess";
+  const std::string scopes = graph_scopes(m, o);
   if (o.cuda_graph || has_graph_scopes(o)) out.put("--cuda-graph-impl", "transformer_engine");
   if (!scopes.empty()) out.put("--cuda-graph-modules", scopes.substr(1));
   out.flag_if(o.cuda_graph || has_graph_scopes(o), "--te-rng-tracker");
@@ -511,7 +519,7 @@ MegatronExport export_megatron(const Scenario& scenario, const ParallelPlan& pla
   write_precision(scenario.training, out);
   write_optimizer(plan, scenario.training, out);
   write_recompute(plan.recompute, out);
-  write_overlap(plan, scenario.training.overlap, out);
+  write_overlap(plan, scenario.model, scenario.training.overlap, out);
   write_kernels(scenario, out);
   write_loss(scenario.training.stack.kernels.loss, program, out);
   const ModelSpec& m = scenario.model;

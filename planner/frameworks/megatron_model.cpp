@@ -10,6 +10,7 @@
 
 #include "costmodel/base/escape.hpp"
 #include "costmodel/model/model_spec.hpp"
+#include "planner/frameworks/megatron_hybrid.hpp"
 #include "planner/frameworks/megatron_pattern.hpp"
 #include "planner/frameworks/megatron_stacks.hpp"
 #include "planner/frameworks/tokenizers.hpp"
@@ -125,11 +126,17 @@ void read_window(MegatronImport& in, std::int64_t layers) {
   if (letters.find('F') != std::string::npos) in.put("model.attention_pattern", letters);
 }
 
+// Of a hybrid the pattern's letters decide.
+bool is_latent(MegatronImport& in) {
+  const bool flag = in.has("--multi-latent-attention");
+  return is_hybrid(in.arguments()) ? hybrid_pattern(in).latent() : flag;
+}
+
 void read_attention_sizes(MegatronImport& in, std::int64_t hidden, std::int64_t heads) {
   const std::int64_t channels = in.whole("--kv-channels", heads > 0 ? hidden / heads : 0);
   const bool grouped = in.has("--group-query-attention");
   const std::int64_t groups = in.whole("--num-query-groups", 1);
-  if (in.has("--multi-latent-attention")) {
+  if (is_latent(in)) {
     in.copy_all("model.", WordOf::latent_attention);
     if (!in.has("--kv-lora-rank")) in.put("model.kv_lora_rank", "32");
     if (!in.has("--q-lora-rank")) in.put("model.q_lora_rank", "0");
@@ -140,44 +147,12 @@ void read_attention_sizes(MegatronImport& in, std::int64_t hidden, std::int64_t 
   if (heads > 0 && channels > 0) in.put("model.head_dim", fmt::format("{}", channels));
 }
 
-bool has_layer_pattern(const MegatronArguments& arguments) {
-  return arguments.find("--hybrid-layer-pattern") != nullptr ||
-         arguments.find("--hybrid-override-pattern") != nullptr;
-}
-
-// A pattern of letters, as pretrain_hybrid.py has it: stages between bars, and after slashes the
-// layers of multi-token prediction (Megatron-LM, core/models/hybrid/hybrid_layer_allocation.py).
-void read_layer_pattern(MegatronImport& in) {
-  const char* flag =
-      in.has("--hybrid-layer-pattern") ? "--hybrid-layer-pattern" : "--hybrid-override-pattern";
-  std::string letters = in.text(flag);
-  if (letters.find('/') != std::string::npos) {
-    in.leave_out(flag, "its layers of multi-token prediction, after the slash, are left out");
-    letters.resize(letters.find('/'));
-  }
-  std::erase(letters, '|');
-  if (letters.empty() || letters.find_first_not_of("M*-EG") != std::string::npos)
-    in.refuse(flag, "has other letters than M, *, -, E and G");
-  std::erase_if(in.job.scenario.find("model")->entries,
-                [](const costmodel::Value::Entry& entry) { return entry.key == "layers"; });
-  in.put("model.layer_pattern", letters);
-  in.copy_all("model.", WordOf::scan);
-  const auto usual = [&](const char* of, const char* key, const char* value) {
-    if (!in.has(of)) in.put(key, value);
-  };
-  usual("--mamba-head-dim", "model.mamba_head_dim", "64");
-  usual("--mamba-num-groups", "model.ssm_groups", "8");
-  usual("--mamba-state-dim", "model.state_size", "128");
-  in.any({"--spec", "--is-hybrid-model", "--hybrid-override-pattern"});
-}
-
 // Llama 3.1's scaling, YaRN's (of latent attention by a factor above 1), or one of all positions.
 void read_rope_scaling(MegatronImport& in, bool yarn) {
   const double llama3 = in.number("--rope-scaling-factor").value_or(8);
   const double factor = in.number("--rotary-scaling-factor").value_or(1);
   const double linear = in.number("--rotary-seq-len-interpolation-factor").value_or(1);
-  const bool latent = in.has("--multi-latent-attention"),
-             plain = in.text("--rope-type", "yarn") == "rope";
+  const bool latent = is_latent(in), plain = in.text("--rope-type", "yarn") == "rope";
   const auto copy = [&](const char* key, const char* flag) {
     if (const auto value = in.number(flag); value && *value > 0)
       in.put(key, fmt::format("{}", *value));
@@ -228,7 +203,7 @@ void read_block(MegatronImport& in) {
   const bool bias = !in.has("--disable-bias-linear");
   in.put("model.linear_bias", bias ? "true" : "false");
   in.put("model.qkv_bias", bias || in.has("--add-qkv-bias") ? "true" : "false");
-  const bool latent = in.has("--multi-latent-attention");
+  const bool latent = is_latent(in);
   if (in.has("--qk-layernorm") && !latent) in.put("model.qk_norm", "true");
   const std::string softmax = in.text("--softmax-type", "vanilla");
   if (softmax == "learnable") in.put("model.attention_sinks", "true");
@@ -295,8 +270,7 @@ void read_megatron_model(MegatronImport& in) {
   const bool squared = in.has("--squared-relu");
   const bool sparse = in.whole("--num-experts", 0) > 0;
   const bool rms = in.text("--normalization", "LayerNorm") == "RMSNorm";
-  const bool two_stacks = has_two_stacks(in.arguments()),
-             hybrid = has_layer_pattern(in.arguments());
+  const bool two_stacks = has_two_stacks(in.arguments()), hybrid = is_hybrid(in.arguments());
   in.put("model.kind", hybrid       ? "hybrid"
                        : two_stacks ? "t5"
                        : sparse     ? "moe"
@@ -304,8 +278,8 @@ void read_megatron_model(MegatronImport& in) {
                                     : "gpt");
   in.copy_all("model.", WordOf::any_job);
   if (two_stacks) read_stacks_model(in);
-  if (hybrid) read_layer_pattern(in);
-  const std::int64_t hidden = in.whole("--hidden-size", 0), layers = in.whole("--num-layers", 0);
+  if (hybrid) read_hybrid_model(in);
+  const std::int64_t hidden = in.whole("--hidden-size", 0), layers = layers_of_model(in);
   const std::int64_t usual = gated ? hidden * 8 / 3 / 64 * 64 : 4 * hidden;
   const std::int64_t ffn = in.whole("--ffn-hidden-size", usual);
   read_attention_sizes(in, hidden, in.whole("--num-attention-heads", 0));
@@ -315,7 +289,7 @@ void read_megatron_model(MegatronImport& in) {
   if (sparse) {
     read_experts_model(in, ffn);
     if (!hybrid) read_expert_layers(in, layers);
-    if (in.whole("--mtp-num-layers", 0) > 0) in.copy_all("model.", WordOf::mtp);
+    if (!hybrid && in.whole("--mtp-num-layers", 0) > 0) in.copy_all("model.", WordOf::mtp);
   }
   read_window(in, layers);
   read_vocabulary(in);

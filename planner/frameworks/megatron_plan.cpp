@@ -7,6 +7,7 @@
 
 #include "costmodel/model/model_spec.hpp"
 #include "costmodel/plan/parallel_plan.hpp"
+#include "planner/frameworks/megatron_hybrid.hpp"
 #include "planner/frameworks/megatron_pattern.hpp"
 #include "planner/frameworks/megatron_stacks.hpp"
 
@@ -73,7 +74,7 @@ void put_layers(MegatronImport& in, const std::vector<int>& stages) {
 // The layers of each stage where the first and the last have counts of their own, or the embedding
 // and the loss count as layers; empty where plain keys say the same.
 std::vector<int> uneven_layers(MegatronImport& in, int pp, int vpp) {
-  const std::int64_t layers = in.whole("--num-layers", 0), stages = std::int64_t{pp} * vpp;
+  const std::int64_t layers = layers_of_model(in), stages = std::int64_t{pp} * vpp;
   std::int64_t first = in.whole("--decoder-first-pipeline-num-layers", 0);
   std::int64_t last = in.whole("--decoder-last-pipeline-num-layers", 0);
   const bool embedding = in.has("--account-for-embedding-in-pipeline-split");
@@ -116,29 +117,10 @@ int virtual_stages(MegatronImport& in, std::int64_t pp) {
   const std::int64_t each = in.whole("--num-layers-per-virtual-pipeline-stage", 0);
   if (count > 0) return static_cast<int>(std::min<std::int64_t>(count, 100'000));
   if (each <= 0 || pp < 1) return 1;
-  const std::int64_t counted = in.whole("--num-layers", 0) +
+  const std::int64_t counted = layers_of_model(in) +
                                (in.has("--account-for-embedding-in-pipeline-split") ? 1 : 0) +
                                (in.has("--account-for-loss-in-pipeline-split") ? 1 : 0);
   return static_cast<int>(std::clamp<std::int64_t>(counted / pp / each, 1, 100'000));
-}
-
-// The stages that bars cut a pattern of letters into; empty without bars.
-std::vector<int> pattern_stages(MegatronImport& in) {
-  for (const char* flag : {"--hybrid-layer-pattern", "--hybrid-override-pattern"}) {
-    std::string letters = in.text(flag);
-    letters.resize(std::min(letters.find('/'), letters.size()));
-    if (letters.find('|') == std::string::npos) continue;
-    std::vector<int> stages(1, 0);
-    for (const char c : letters) {
-      if (c == '|') {
-        stages.push_back(0);
-      } else {
-        ++stages.back();
-      }
-    }
-    return stages;
-  }
-  return {};
 }
 
 // Those of a plan that names none, for as many layers.
@@ -159,7 +141,9 @@ int read_stages(MegatronImport& in) {
   const std::int64_t size = in.whole("--pipeline-model-parallel-size", 1);
   if (size < 1 || size > 100'000) in.refuse("--pipeline-model-parallel-size", "is no size");
   const int pp = static_cast<int>(size);
-  if (const auto stages = pattern_stages(in); !stages.empty()) {
+  const bool hybrid = is_hybrid(in.arguments());
+  if (const auto stages = hybrid ? hybrid_pattern(in).stages : std::vector<int>();
+      !stages.empty()) {
     if (stages.size() % static_cast<std::size_t>(pp) != 0)
       in.refuse("--pipeline-model-parallel-size", "does not divide the stages of the pattern");
     const int each = static_cast<int>(stages.size()) / pp;
@@ -169,7 +153,7 @@ int read_stages(MegatronImport& in) {
   }
   int vpp = virtual_stages(in, pp);
   // A stage holds a layer at least, or the embedding or the loss.
-  const std::int64_t layers = in.whole("--num-layers", 0);
+  const std::int64_t layers = layers_of_model(in);
   if (layers > 0 && std::int64_t{pp} * vpp > layers + 2) {
     in.refuse("--pipeline-model-parallel-size",
               fmt::format("makes {} stages of {} layers", std::int64_t{pp} * vpp, layers));

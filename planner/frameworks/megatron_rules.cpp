@@ -317,8 +317,15 @@ void check_graphs(const Scenario& s, const ParallelPlan& p, Rules& rules) {
   using costmodel::RecomputeModule;
   const Overlap& o = s.training.overlap;
   const auto& m = s.model;
-  rules.require(!o.graph_mlp || m.experts == 0 || m.mixes_layers(), "recompute",
+  const bool hybrid = !m.layer_pattern.empty();
+  const auto has = [&](char letter) { return m.layer_pattern.find(letter) != std::string::npos; };
+  const bool dense = hybrid ? has('-') || has('M') : m.experts == 0 || m.mixes_layers();
+  rules.require(!o.graph_mlp || dense, "recompute",
                 "Megatron-LM: the graph scope mlp is of dense layers, which the model lacks",
+                "leave mlp out of overlap.cuda_graph");
+  // Of hybrids it takes every layer to have experts where any has.
+  rules.require(!o.graph_mlp || !hybrid || m.experts == 0 || !has('-'), "recompute",
+                "Megatron-LM: the graph scope mlp does not go with a hybrid's experts",
                 "leave mlp out of overlap.cuda_graph");
   rules.require(!o.graph_router || m.experts > 0, "recompute",
                 "Megatron-LM: the graph scope moe_router is of experts, which the model lacks",
@@ -349,6 +356,41 @@ std::string split_by_hand(const ParallelPlan& plan, const ModelSpec& model) {
       plan.pp, split);
 }
 
+// core/ssm/gated_delta_net: heads are split over tensor ranks, the convolution's kernel knows SiLU,
+// and columns of a narrow product come in 16.
+void check_delta_nets(const Scenario& s, const ParallelPlan& plan, Rules& rules) {
+  const auto& m = s.model;
+  if (m.kind != ModelKind::hybrid || m.linear_num_value_heads == 0) return;
+  rules.require(
+      m.linear_num_key_heads % plan.tp == 0 && m.linear_num_value_heads % plan.tp == 0, "tp",
+      fmt::format("Megatron-LM: {} key and {} value heads of delta nets are not divisible "
+                  "by tp {}",
+                  m.linear_num_key_heads, m.linear_num_value_heads, plan.tp),
+      "choose a tp that divides both");
+  rules.require(m.gated_mlp && m.activation == ActivationFunction::silu, "model",
+                "Megatron-LM: gated delta nets need the activation SiLU, of all layers",
+                "set gated_mlp: true and activation: silu");
+  constexpr std::int64_t columns = 16;
+  const std::int64_t wide =
+      2 * (m.delta_key_width() + m.delta_value_width() + m.linear_num_value_heads);
+  rules.require(!is_narrow(s.training.precision) || wide % columns == 0, "model",
+                fmt::format("Megatron-LM: {} columns of a delta net's product are no multiple of "
+                            "{} for fp8",
+                            wide, columns),
+                "set training.precision: bf16");
+}
+
+// megatron/training/arguments.py takes no other positions for it than rope and none.
+void check_prediction(const ModelSpec& m, Rules& rules) {
+  const bool scaled = m.rope_scaling == RopeScaling::yarn && !m.latent_attention();
+  const bool other = m.positions == Positions::learned || m.positions == Positions::relative ||
+                     (m.positions == Positions::rotary && scaled);
+  rules.require(m.mtp_layers == 0 || !other, "model",
+                "Megatron-LM: multi-token prediction goes with rotary positions without YaRN, or "
+                "with none",
+                "set mtp_layers: 0");
+}
+
 // Model choices that change parameter shapes and that no argument can express.
 void check_model(const Scenario& s, const ParallelPlan& plan, Rules& rules) {
   const auto& m = s.model;
@@ -357,8 +399,8 @@ void check_model(const Scenario& s, const ParallelPlan& plan, Rules& rules) {
                 "set embedding_norm: false");
   const bool hybrid = m.kind == ModelKind::hybrid;
   ModelSpec plain = m;
-  plain.attention_sinks = false;          // --softmax-type
-  if (hybrid) plain.moe_latent_size = 0;  // --moe-latent-size
+  plain.attention_sinks = false;  // --softmax-type
+  if (hybrid) plain.moe_latent_size = plain.linear_num_value_heads = 0;
   rules.require(plain.plain_block(), "model",
                 "gates, delta nets, latent experts, bidirectional encoders and norms in "
                 "other places are not written as Megatron-LM's arguments here",
@@ -383,6 +425,8 @@ void check_model(const Scenario& s, const ParallelPlan& plan, Rules& rules) {
       "an encoder-decoder model is another program of Megatron-LM (pretrain_t5.py), which "
       "is not written here",
       "choose a model of kind gpt, llama or moe" + split_by_hand(plan, m));
+  check_delta_nets(s, plan, rules);
+  check_prediction(m, rules);
   rules.require(!m.linear_bias || m.qkv_bias, "model",
                 "Megatron-LM: linear layers with bias have it in query, key and value too",
                 "set qkv_bias: true");

@@ -9,7 +9,7 @@ namespace planner {
 
 namespace {
 
-constexpr std::array<MegatronWord, 55> all_words{{
+constexpr std::array<MegatronWord, 59> all_words{{
     {"--num-layers", "model.layers"},
     {"--hidden-size", "model.hidden"},
     {"--num-attention-heads", "model.heads"},
@@ -31,6 +31,10 @@ constexpr std::array<MegatronWord, 55> all_words{{
     {"--mamba-head-dim", "model.mamba_head_dim", WordOf::scan},
     {"--mamba-num-groups", "model.ssm_groups", WordOf::scan},
     {"--mamba-state-dim", "model.state_size", WordOf::scan},
+    {"--linear-num-key-heads", "model.linear_num_key_heads", WordOf::delta_net},
+    {"--linear-num-value-heads", "model.linear_num_value_heads", WordOf::delta_net},
+    {"--linear-key-head-dim", "model.linear_key_head_dim", WordOf::delta_net},
+    {"--linear-value-head-dim", "model.linear_value_head_dim", WordOf::delta_net},
     {"--norm-epsilon", "model.norm_epsilon"},
     {"--apply-layernorm-1p", "model.layernorm_1p", WordOf::any_job, true},
     {"--activation-func-clamp-value", "model.activation_clamp"},

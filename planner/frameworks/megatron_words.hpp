@@ -9,7 +9,7 @@
 namespace planner {
 
 // When a flag says anything. Logs print all of them, at their defaults.
-enum class WordOf { any_job, latent_attention, experts, rotary, mtp, scan };
+enum class WordOf { any_job, latent_attention, experts, rotary, mtp, scan, delta_net };
 
 struct MegatronWord {
   std::string_view flag;

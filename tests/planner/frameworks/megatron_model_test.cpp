@@ -22,18 +22,6 @@ const std::string experts = "--num-experts 8 --ffn-hidden-size 512 ";
 
 }  // namespace
 
-TEST_CASE("a hybrid has its letters, without the bars of stages and without --num-layers") {
-  const std::string hybrid = "--hybrid-layer-pattern 'M-|M*' ";
-  CHECK(model_key(hybrid, "kind") == "hybrid");
-  CHECK(model_key(hybrid, "layer_pattern") == "M-M*");
-  CHECK(model_key(hybrid, "layers").empty());
-  CHECK(model_key(hybrid, "ssm_groups") == "8");
-  CHECK(model_key(hybrid + "--mamba-num-heads 112", "mamba_heads") == "112");
-  CHECK(model_key("--hybrid-override-pattern M-M*/MM", "layer_pattern") == "M-M*");
-  CHECK_THROWS_WITH(model_key("--hybrid-layer-pattern M+", "kind"),
-                    doctest::Contains("other letters"));
-}
-
 TEST_CASE("experts in odd layers, sinks, and numbers of the model") {
   CHECK(model_key(experts + "--moe-layer-freq '([0,1]*2)'", "moe_every") == "2");
   CHECK(model_key(experts + "--moe-layer-freq '([0,1]*2)'", "moe_offset") == "1");

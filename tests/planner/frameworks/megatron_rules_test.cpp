@@ -197,6 +197,39 @@ TEST_CASE("CUDA graphs of parts that the model has, without dropout that is draw
   CHECK(keys(experts, plan) == Strings{"recompute"});
 }
 
+TEST_CASE("hybrids: graph scopes, delta nets, and positions of multi-token prediction") {
+  const auto hybrid = [](const std::string& more) {
+    return scenario_of("{kind: hybrid, hidden: 256, heads: 8, ffn_hidden: 512, vocab: 1000, " +
+                       more + "}");
+  };
+  const std::string experts = "experts: 8, top_k: 2, ", scan = "mamba_heads: 8, ssm_groups: 2, ";
+  const ParallelPlan plan{.tp = 1, .pp = 2, .dp = 8}, four{.tp = 4, .pp = 2, .dp = 2};
+  Scenario graphs = hybrid(scan + experts + "layer_pattern: MEMEMEM*");
+  graphs.training.overlap.graph_mlp = true;
+  CHECK(keys(graphs, plan).empty());
+  CHECK(megatron::has(planner::export_megatron(graphs, plan).arguments,
+                      "--cuda-graph-modules mamba"));
+  graphs.model.layer_pattern = "*E*E*E*E";
+  CHECK(keys(graphs, plan) == Strings{"recompute"});
+  graphs.model.layer_pattern = "M-ME*E*E";
+  CHECK(keys(graphs, plan) == Strings{"recompute"});
+
+  const std::string delta =
+      "layer_pattern: G-G*, linear_num_key_heads: 2, linear_num_value_heads: 4, gated_mlp: true, ";
+  CHECK(keys(hybrid(delta + "activation: silu"), plan).empty());
+  CHECK(keys(hybrid(delta + "activation: gelu"), plan) == Strings{"model"});
+  CHECK(keys(hybrid(delta + "activation: silu"), four) == Strings{"tp"});
+  Scenario narrow = hybrid(delta + "activation: silu");
+  narrow.training.precision = costmodel::Precision::fp8;
+  CHECK(keys(narrow, plan) == Strings{"model"});  // 1,544 columns
+
+  Scenario more = hybrid(scan + experts + "mtp_layers: 1, layer_pattern: MEME");
+  CHECK(keys(more, plan).empty());
+  more.model.positions = costmodel::Positions::learned;
+  more.model.max_positions = 4096;
+  CHECK(keys(more, plan) == Strings{"model"});
+}
+
 TEST_CASE("a refusal names the place in the scenario") {
   CHECK(refused_for([](auto&, auto& p) { p.pp = 3; }).starts_with("test.yaml:3:"));
 }
