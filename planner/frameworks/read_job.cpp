@@ -6,6 +6,7 @@
 #include <array>
 #include <string_view>
 
+#include "costmodel/base/escape.hpp"
 #include "costmodel/base/input_file.hpp"
 #include "costmodel/base/path.hpp"
 #include "costmodel/config/yaml.hpp"
@@ -25,6 +26,13 @@ using namespace costmodel;
 
 namespace {
 
+// The path that a symbolic link's text is; empty: other text.
+std::string link_in(const std::string& text) {
+  const std::string word = text.substr(0, text.find_last_not_of(" \r\n") + 1);
+  const bool path = word.ends_with(".sh") || word.ends_with(".yaml") || word.ends_with(".py");
+  return path && word.find_first_of(" \t\r\n") == std::string::npos ? word : "";
+}
+
 JobFormat format_of_text(const std::string& text, const std::string& file) {
   if (holds_megatron_log(text)) return JobFormat::megatron;
   if (holds_deepspeed(text)) return JobFormat::deepspeed;
@@ -37,6 +45,13 @@ JobFormat format_of_text(const std::string& text, const std::string& file) {
   if (holds_nemo_overrides(text)) return JobFormat::nemo;
   if (holds_bridge_overrides(text)) return JobFormat::bridge;
   if (holds_megatron_flags(text)) return JobFormat::megatron;
+  if (const std::string name = link_in(text); !name.empty()) {
+    throw ConfigError({file, 0, 0},
+                      fmt::format("holds nothing but the name {}, as a symbolic link that was "
+                                  "fetched as text",
+                                  shortened(name)),
+                      "give that file");
+  }
   throw ConfigError(
       {file, 0, 0}, "is no description of a job that is known here",
       "known: a scenario, a launch script, argument list or log of Megatron-LM, overrides "
@@ -51,9 +66,9 @@ std::string script_in(const std::string& file) {
 
 // A file that names a flag or two is no job: its scenario would hold what nobody wrote.
 void require_half(const ImportedJob& job, const std::string& file) {
-  constexpr std::array<std::string_view, 6> needed{"model.layers",     "model.hidden",
-                                                   "model.vocab",      "training.sequence",
-                                                   "plan.micro_batch", "training.global_batch"};
+  constexpr std::array<std::string_view, 7> needed{
+      "model.layers",      "model.layer_pattern", "model.hidden",         "model.vocab",
+      "training.sequence", "plan.micro_batch",    "training.global_batch"};
   std::string missing;
   std::size_t count = 0;
   for (const auto& key : job.missing) {

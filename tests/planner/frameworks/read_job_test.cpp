@@ -37,6 +37,7 @@ TEST_CASE("a scenario, a script and a log") {
         planner::JobFormat::torchtitan);
   CHECK(job_of("{\"train_batch_size\": 8}").format == planner::JobFormat::deepspeed);
   CHECK_THROWS_WITH(job_of("hello\n"), doctest::Contains("is no description of a job"));
+  CHECK_THROWS_WITH(job_of("other.sh"), doctest::Contains("the name other.sh, as a symbolic"));
 }
 
 TEST_CASE("flags in YAML, and in a file that only assigns; a flag or two are no job") {
