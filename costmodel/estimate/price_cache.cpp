@@ -67,22 +67,22 @@ const LayerCost& PriceCache::layer(LayerKind kind, const ParallelPlan& plan, Rec
 LayerPrices PriceCache::price_layers(const LayerKey& key, const ParallelPlan& plan,
                                      const Workload& on) {
   const Recomputed region = region_of(plan.recompute);
-  const auto whole = [&](LayerKind kind) {
+  const auto priced = [&](LayerKind kind) {
     return &layer(key, kind, plan, Recomputed::nothing, on);
   };
   LayerPrices f;
-  f.embedding = whole(LayerKind::embedding);
-  f.head = whole(LayerKind::head);
+  f.embedding = priced(LayerKind::embedding);
+  f.head = priced(LayerKind::head);
   for (const Block& block : on.model.blocks()) {
     const LayerCost& again = layer(key, block, plan, region, on);
-    f.kinds[f.count] = {block, f.count, &again, plan.recompute.layers > 0 ? whole(block) : &again};
+    f.kinds[f.count] = {block, f.count, &again, plan.recompute.layers > 0 ? priced(block) : &again};
     ++f.count;
   }
   if (on.model.mtp_layers > 0) {
-    f.mtp_start = whole(LayerKind::mtp_start);
+    f.mtp_start = priced(LayerKind::mtp_start);
     f.mtp_layer = &layer(key, mtp_layer(on.model), plan, region, on);
   }
-  if (on.model.encoder_decoder()) f.decoder_embedding = whole(LayerKind::decoder_embedding);
+  if (on.model.encoder_decoder()) f.decoder_embedding = priced(LayerKind::decoder_embedding);
   return f;
 }
 
