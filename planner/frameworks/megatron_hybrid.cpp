@@ -118,23 +118,6 @@ void read_scans(MegatronImport& in) {
   if (heads > 0) usual(in, "--mamba-num-heads", "model.mamba_heads", fmt::format("{}", heads));
 }
 
-// The sizes usual to transformer_config.py. Scans have a convolution of four taps, and delta nets
-// share it with them here.
-void read_delta_nets(MegatronImport& in, bool scans) {
-  constexpr double scan_taps = 4;
-  in.copy_all("model.", WordOf::delta_net);
-  usual(in, "--linear-num-key-heads", "model.linear_num_key_heads", "16");
-  usual(in, "--linear-num-value-heads", "model.linear_num_value_heads", "32");
-  usual(in, "--linear-key-head-dim", "model.linear_key_head_dim", "128");
-  usual(in, "--linear-value-head-dim", "model.linear_value_head_dim", "128");
-  const double taps = in.number("--linear-conv-kernel-dim").value_or(scan_taps);
-  if (scans && taps != scan_taps)
-    return in.leave_out("--linear-conv-kernel-dim", "taken as 4, as scans have it");
-  if (taps != scan_taps) in.put("model.conv_kernel", fmt::format("{}", taps));
-  if (in.text("--experimental-attention-variant") == "gdn2")
-    in.leave_out("--experimental-attention-variant", "priced as gated delta nets");
-}
-
 }  // namespace
 
 bool is_hybrid(const MegatronArguments& arguments) {
@@ -199,6 +182,22 @@ std::string pattern_of_ratios(std::int64_t layers, double attention, double mlp)
     left += left < .5 ? ratio : -1;
   }
   return letters;
+}
+
+// Scans have a convolution of four taps, and delta nets share it with them here.
+void read_delta_nets(MegatronImport& in, bool scans) {
+  constexpr double scan_taps = 4;
+  in.copy_all("model.", WordOf::delta_net);
+  usual(in, "--linear-num-key-heads", "model.linear_num_key_heads", "16");
+  usual(in, "--linear-num-value-heads", "model.linear_num_value_heads", "32");
+  usual(in, "--linear-key-head-dim", "model.linear_key_head_dim", "128");
+  usual(in, "--linear-value-head-dim", "model.linear_value_head_dim", "128");
+  const double taps = in.number("--linear-conv-kernel-dim").value_or(scan_taps);
+  if (scans && taps != scan_taps)
+    return in.leave_out("--linear-conv-kernel-dim", "taken as 4, as scans have it");
+  if (taps != scan_taps) in.put("model.conv_kernel", fmt::format("{}", taps));
+  if (in.text("--experimental-attention-variant") == "gdn2")
+    in.leave_out("--experimental-attention-variant", "priced as gated delta nets");
 }
 
 void read_hybrid_model(MegatronImport& in) {

@@ -34,6 +34,9 @@ std::int64_t layers_of_model(MegatronImport& in);
 // The letters of layers that ratios of attention and MLPs spread evenly among scans.
 std::string pattern_of_ratios(std::int64_t layers, double attention, double mlp);
 
+// The sizes of gated delta nets, those usual to transformer_config.py where no flag gives them.
+void read_delta_nets(MegatronImport& in, bool scans);
+
 // The keys of a hybrid's layers.
 void read_hybrid_model(MegatronImport& in);
 

@@ -98,32 +98,48 @@ std::optional<std::int64_t> keys_before(std::string text) {
   return none_after && before && *before >= 0 && *before <= most ? before : std::nullopt;
 }
 
-// The window of attention, and which layers have it: all, one in so many not, or a list of 1 (with)
-// and 0 (Megatron-LM, core/transformer/utils.py, is_layer_window_attention).
+// A letter for each layer that has what is not full attention, F for the others: of every N the
+// last has not, or a list has 1 (with) and 0.
+std::string letters_of_layers(MegatronImport& in, const char* flag, std::int64_t layers,
+                              char with) {
+  const MegatronArgument* a = in.find(flag);
+  std::string list = in.text(flag);
+  const auto every = whole_number(list);
+  constexpr std::int64_t most = 100'000;
+  if (every && *every > 1 && *every <= most)
+    return std::string(static_cast<std::size_t>(*every) - 1, with) + "F";
+  if (a->values.size() > 1) list = fmt::format("[{}]", fmt::join(a->values, ","));
+  const auto has = layers > 0 && layers <= most
+                       ? layers_with_experts(list, static_cast<int>(layers))
+                       : std::nullopt;
+  if (every || !has) in.refuse(flag, fmt::format("is no pattern of {} layers", layers));
+  std::string letters;
+  for (const bool one : *has) letters += one ? with : 'F';
+  return letters;
+}
+
+// The window of attention, and which layers have it (Megatron-LM, core/transformer/utils.py,
+// is_layer_window_attention).
 void read_window(MegatronImport& in, std::int64_t layers) {
-  const MegatronArgument* skip = in.find("--window-attn-skip-freq");
+  const bool some = in.has("--window-attn-skip-freq");
   if (!in.has("--window-size")) return;
   const std::string text = in.text("--window-size");
   const auto before = keys_before(text);
   if (!before)
     return in.leave_out("--window-size", "it is no window of keys before a query, as (127,0)");
   in.put("model.sliding_window", fmt::format("{}", *before + 1));
-  if (skip == nullptr) return;
-  std::string list = in.text("--window-attn-skip-freq");
-  const auto every = whole_number(list);
-  if (every && *every > 1 && *every <= 100'000) {
-    in.put("model.attention_pattern", std::string(static_cast<std::size_t>(*every) - 1, 'S') + "F");
-    return;
-  }
-  if (skip->values.size() > 1) list = fmt::format("[{}]", fmt::join(skip->values, ","));
-  const auto with = layers > 0 && layers <= 100'000
-                        ? layers_with_experts(list, static_cast<int>(layers))
-                        : std::nullopt;
-  if (every || !with)
-    in.refuse("--window-attn-skip-freq", fmt::format("is no pattern of {} layers", layers));
-  std::string letters;
-  for (const bool window : *with) letters += window ? 'S' : 'F';
+  if (!some) return;
+  const std::string letters = letters_of_layers(in, "--window-attn-skip-freq", layers, 'S');
   if (letters.find('F') != std::string::npos) in.put("model.attention_pattern", letters);
+}
+
+// Gated delta nets in place of attention, of models whose layers have a feed-forward each.
+void read_linear_attention(MegatronImport& in, std::int64_t layers) {
+  if (is_hybrid(in.arguments()) || !in.has("--linear-attention-freq")) return;
+  if (in.has("--window-size"))
+    in.refuse("--linear-attention-freq", "does not go with --window-size here");
+  in.put("model.attention_pattern", letters_of_layers(in, "--linear-attention-freq", layers, 'D'));
+  read_delta_nets(in, false);
 }
 
 // Of a hybrid the pattern's letters decide.
@@ -292,6 +308,7 @@ void read_megatron_model(MegatronImport& in) {
     if (!hybrid && in.whole("--mtp-num-layers", 0) > 0) in.copy_all("model.", WordOf::mtp);
   }
   read_window(in, layers);
+  read_linear_attention(in, layers);
   read_vocabulary(in);
   read_positions(in, true, two_stacks);
   read_block(in);

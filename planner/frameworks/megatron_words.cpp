@@ -9,7 +9,7 @@ namespace planner {
 
 namespace {
 
-constexpr std::array<MegatronWord, 59> all_words{{
+constexpr std::array<MegatronWord, 61> all_words{{
     {"--num-layers", "model.layers"},
     {"--hidden-size", "model.hidden"},
     {"--num-attention-heads", "model.heads"},
@@ -27,6 +27,8 @@ constexpr std::array<MegatronWord, 59> all_words{{
     {"--moe-router-enable-expert-bias", "model.router_bias", WordOf::experts, true},
     {"--mtp-num-layers", "model.mtp_layers", WordOf::mtp},
     {"--moe-latent-size", "model.moe_latent_size", WordOf::experts},
+    {"--moe-shared-expert-gate", "model.shared_expert_gate", WordOf::experts, true},
+    {"--attention-output-gate", "model.attention_gate", WordOf::any_job, true},
     {"--mamba-num-heads", "model.mamba_heads", WordOf::scan},
     {"--mamba-head-dim", "model.mamba_head_dim", WordOf::scan},
     {"--mamba-num-groups", "model.ssm_groups", WordOf::scan},

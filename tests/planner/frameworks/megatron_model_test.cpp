@@ -39,6 +39,24 @@ TEST_CASE("experts in odd layers, sinks, and numbers of the model") {
                   "rope_scaling_type") == "linear");
 }
 
+TEST_CASE("gated delta nets in place of attention, gates, and windows, by layer") {
+  const std::string delta = "--experimental-attention-variant gated_delta_net ";
+  CHECK(model_key(delta + "--linear-attention-freq 4", "attention_pattern") == "DDDF");
+  CHECK(model_key(delta + "--linear-attention-freq '([1]*3+[0]*1)'", "attention_pattern") ==
+        "DDDF");
+  CHECK(model_key(delta + "--linear-attention-freq 2 --linear-num-key-heads 4",
+                  "linear_num_key_heads") == "4");
+  CHECK(model_key(delta + "--linear-attention-freq 2", "linear_num_value_heads") == "32");
+  CHECK_THROWS_WITH(model_key(delta + "--linear-attention-freq [1,0]", "kind"),
+                    doctest::Contains("is no pattern of 4 layers"));
+  CHECK_THROWS_WITH(model_key("--linear-attention-freq 2 --window-size (127,0)", "kind"),
+                    doctest::Contains("does not go with --window-size"));
+  CHECK(model_key("--attention-output-gate", "attention_gate") == "true");
+  CHECK(model_key(experts + "--moe-shared-expert-gate", "shared_expert_gate") == "true");
+  CHECK(model_key("--window-size (127,0) --window-attn-skip-freq [1,0,1,1]", "attention_pattern") ==
+        "SFSS");
+}
+
 TEST_CASE("a size that is written and 0 is refused where it stands") {
   CHECK_THROWS_WITH(model_key("--num-attention-heads 0", "heads"),
                     doctest::Contains("--num-attention-heads '0' is not 1 or more"));
