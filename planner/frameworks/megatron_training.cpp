@@ -55,7 +55,10 @@ void read_stack(MegatronImport& in) {
   const bool local = in.text("--transformer-impl", "transformer_engine") == "local";
   const bool flash = in.has("--use-flash-attn");
   const bool plain = local && !flash && backend == "auto";  // DotProductAttention of its layer spec
-  if (backend == "unfused" || backend == "local" || plain)
+  // Neither FlashAttention nor cuDNN has an fp32 kernel.
+  const costmodel::Value* precision = in.job.scenario.find("training")->find("precision");
+  const bool full = precision != nullptr && precision->text == "fp32";
+  if (backend == "unfused" || backend == "local" || plain || full)
     in.put("training.stack.attention", "unfused");
   if (in.has("--no-masked-softmax-fusion")) in.put("training.stack.fused_softmax", "false");
   if (in.any({"--no-bias-gelu-fusion", "--no-bias-swiglu-fusion"}) && !in.arguments().from_log)

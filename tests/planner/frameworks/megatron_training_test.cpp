@@ -19,7 +19,7 @@ std::string training_key(const std::string& arguments, const std::string& key) {
 
 }  // namespace
 
-TEST_CASE("local layers without FlashAttention run attention as separate kernels") {
+TEST_CASE("local layers without FlashAttention, and fp32, run attention as separate kernels") {
   const auto attention = [](const std::string& arguments) {
     const auto run = planner::read_megatron_script("--seq-length 64 " + arguments, "x.sh");
     planner::MegatronImport in(run);
@@ -28,8 +28,9 @@ TEST_CASE("local layers without FlashAttention run attention as separate kernels
     return value == nullptr ? "" : value->text;
   };
   CHECK(attention("--transformer-impl local") == "unfused");
-  CHECK(attention("--transformer-impl local --use-flash-attn").empty());
-  CHECK(attention("--transformer-impl transformer_engine").empty());
+  CHECK(attention("--bf16 --transformer-impl local --use-flash-attn").empty());
+  CHECK(attention("--bf16 --transformer-impl transformer_engine").empty());
+  CHECK(attention("--transformer-impl transformer_engine") == "unfused");
   CHECK(attention("--attention-backend unfused") == "unfused");
 }
 
