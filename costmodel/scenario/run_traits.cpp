@@ -13,10 +13,14 @@ namespace {
 using Mechanisms = std::vector<std::pair<const char*, bool>>;
 
 Mechanisms of_model(const ModelSpec& m) {
+  const bool linear = m.recurrent() && m.state_size == 0;
   return {{"latent attention", m.latent_attention()},
           {"multi-token prediction", m.mtp_layers > 0},
           {"two stacks", m.encoder_decoder()},
-          {"state-space layers", m.state_size > 0}};
+          {"state-space layers", m.state_size > 0},
+          {"linear attention", linear},
+          {"sparse attention", m.index_heads > 0},
+          {"attention in chunks", m.attention_chunk > 0}};
 }
 
 Mechanisms of_training(const TrainingSpec& t) {

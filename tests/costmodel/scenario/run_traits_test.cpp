@@ -48,6 +48,16 @@ TEST_CASE("what changes the prices of a run is named") {
   CHECK(listed(t).back().name == "CUDA graphs");
 }
 
+TEST_CASE("mixers that are not attention to all tokens are named") {
+  using Names = std::vector<std::string>;
+  const auto names = [](const std::string& model) { return traits(scenario(model)).mechanisms; };
+  CHECK(names("{base: llama-2-7b, attention_pattern: LF}") == Names{"linear attention"});
+  CHECK(names("{base: llama-2-7b, attention_pattern: CF, attention_chunk: 1024}") ==
+        Names{"attention in chunks"});
+  CHECK(names("{base: deepseek-v3, attention_pattern: I, index_heads: 64}") ==
+        Names{"latent attention", "sparse attention"});
+}
+
 TEST_CASE("families by architecture") {
   for (const auto& [model, family] :
        {std::pair("gpt3-175b", "gpt"), std::pair("bloom-176b", "bloom"), std::pair("mpt-7b", "mpt"),
