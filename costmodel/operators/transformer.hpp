@@ -19,7 +19,7 @@ enum class Part : std::uint8_t { block, embedding, head, decoder_embedding, mtp_
 struct LayerKind {
   Part part = Part::block;
   Block its;                                        // of Part::block
-  constexpr LayerKind(Block block) : its(block) {}  // NOLINT(google-explicit-constructor)
+  constexpr LayerKind(Block own) : its(own) {}  // NOLINT(google-explicit-constructor)
   constexpr explicit LayerKind(Part other) : part(other) {}
   auto operator<=>(const LayerKind&) const = default;
   constexpr bool is_end() const { return part != Part::block && part != Part::mtp_start; }
