@@ -22,12 +22,14 @@ void dense_layers(HfTranslation& file, bool some) {
                 "set moe_every or first_dense_layers in a model file of your own");
   }
   std::int64_t dense = 0;
-  if (list != nullptr)
+  if (list != nullptr) {
     for (const Value& layer : list->items) {
-      if (read_integer(layer, "mlp_only_layers", {0, 100'000}) != dense++)
+      if (read_integer(layer, "mlp_only_layers", {0, 100'000}) != dense++) {
         throw ConfigError(layer.mark, "mlp_only_layers are not the first layers",
                           "list 0, 1, ... in order, or write a model file of your own");
+      }
     }
+  }
   file.put("first_dense_layers", dense, "mlp_only_layers");
 }
 
@@ -78,17 +80,19 @@ void hf_qwen_next(HfTranslation& file) {
 void hf_ernie(HfTranslation& file) {
   file.put("moe_offset", file.number("moe_every") - 1, "moe_layer_interval");
   const std::int64_t last = file.integer("moe_layer_end_index", -1, -1);
-  if (last >= 0 && last + 1 < file.number("layers"))
+  if (last >= 0 && last + 1 < file.number("layers")) {
     file.refuse("moe_layer_end_index", "moe_layer_end_index: the last layers have no experts",
                 "leave it out: experts to the last layer are modelled");
+  }
 }
 
 // The part of a head that is rotated, as so many of its columns.
 void hf_minimax(HfTranslation& file) {
   const std::int64_t head = file.number("head_dim"), rotated = file.integer("rotary_dim", head);
-  if (rotated != head)
+  if (rotated != head) {
     file.put("rotary_percent", static_cast<double>(rotated) / static_cast<double>(head),
              "rotary_dim");
+  }
 }
 
 // The last of moe_every layers has experts; a layer without positions attends to all tokens.
@@ -96,9 +100,10 @@ void hf_llama4(HfTranslation& file) {
   file.put("moe_offset", file.number("moe_every") - 1, "interleave_moe_layer_step");
   if (file.text("qk_norm") == "true") file.put("qk_norm_gains", false, "use_qk_norm");
   std::string letters;
-  if (const Value* const list = file.reader_.optional("no_rope_layers"))
+  if (const Value* const list = file.reader_.optional("no_rope_layers")) {
     for (const Value& layer : list->items)
       letters += read_integer(layer, "no_rope_layers", {0, 1}) == 1 ? 'C' : 'F';
+  }
   file.read({"attention_pattern=layer_types:" + (letters.empty() ? "CCCF" : letters)});
 }
 
@@ -157,19 +162,22 @@ void hf_gpt_neo(HfTranslation& file) {
   std::string letters = types == nullptr ? "FS" : "";
   const auto add = [&](const Value& word) {
     const std::string text = read_text(word, "attention_types");
-    if (text != "global" && text != "local")
+    if (text != "global" && text != "local") {
       throw ConfigError(word.mark, fmt::format("attention_types: {} is not known", quote(text)),
                         "one of global, local");
+    }
     letters += text == "global" ? 'F' : 'S';
   };
-  if (types != nullptr)
+  if (types != nullptr) {
     for (const Value& part : types->items) {
-      if (part.items.size() != 2)
+      if (part.items.size() != 2) {
         throw ConfigError(part.mark, "attention_types: a part is no list of kinds and a number",
                           "write [[[\"global\", \"local\"], 12]]");
+      }
       const auto times = read_integer(part.items[1], "attention_types", {1, 100'000});
       for (std::int64_t i = 0; i < times; ++i) std::ranges::for_each(part.items[0].items, add);
     }
+  }
   const bool windows = letters.find('S') != std::string::npos;
   file.read({windows ? "sliding_window=window_size:256" : "window_size"});
   file.put_pattern(letters, "attention_types");
@@ -196,18 +204,21 @@ void feed_forward(HfTranslation& file, const char* usual) {
   std::string word = file.reader_.text(field).value_or(usual);
   const std::vector<std::string> known{"relu", "gelu", "silu", "gated-gelu", "gated-silu"};
   const std::string plain = word.ends_with("gelu_new") ? word.substr(0, word.size() - 4) : word;
-  if (std::ranges::count(known, plain) == 0)
+  if (std::ranges::count(known, plain) == 0) {
     file.refuse(field, fmt::format("{}: {} is not known", field, quote(word)),
                 known_names(word, known));
+  }
   const std::size_t gate = plain.starts_with("gated-") ? 6 : 0;
   file.put("gated_mlp", gate > 0, field);
   file.put("activation", plain.substr(gate), field);
   const char* const key = "relative_attention_num_buckets";
-  if (const std::int64_t buckets = file.integer(key, relative_buckets); buckets != relative_buckets)
+  if (const std::int64_t buckets = file.integer(key, relative_buckets);
+      buckets != relative_buckets) {
     file.refuse(key,
                 fmt::format("{} {}: other tables than of {} buckets are not modelled", key, buckets,
                             relative_buckets),
                 fmt::format("set {}", relative_buckets));
+  }
 }
 
 }  // namespace

@@ -60,9 +60,10 @@ void put_scaling(HfTranslation& file) {
     copy("rope_mscale_all_dim", "mscale_all_dim");
   }
   for (const char* theirs : {"attention_factor", "short_factor", "long_factor"}) {
-    if (inner.optional(theirs) != nullptr)
+    if (inner.optional(theirs) != nullptr) {
       file.report(
           fmt::format("{} of its rope_scaling is left out: there is no key for it", theirs));
+    }
   }
 }
 

@@ -94,9 +94,10 @@ void hf_jamba(HfTranslation& file) {
   const auto period = file.reader_.integer("attn_layer_period", hf_counts).value_or(8);
   std::string letters(static_cast<std::size_t>(period), 'M');
   const std::int64_t place = file.integer("attn_layer_offset", 4, 0);
-  if (place >= period)
+  if (place >= period) {
     file.refuse("attn_layer_offset", "attn_layer_offset is not below attn_layer_period",
                 "choose one of its layers, from 0");
+  }
   letters[static_cast<std::size_t>(place)] = 'F';
   file.put_pattern(letters, "attn_layer_period");
   file.put("moe_offset", file.integer("expert_layer_offset", 1, 0), "expert_layer_offset");
@@ -132,9 +133,10 @@ void hf_kimi_linear(HfTranslation& file) {
   const char* const field = "linear_attn_config";
   MapReader inner(file.reader_.required(field), field);
   std::string letters(static_cast<std::size_t>(file.number("layers")), 'K');
-  for (const Value& layer : inner.required("full_attn_layers").items)
+  for (const Value& layer : inner.required("full_attn_layers").items) {
     letters[static_cast<std::size_t>(
         read_integer(layer, "full_attn_layers", {1, file.number("layers")}) - 1)] = 'F';
+  }
   file.put_pattern(letters, field);
   const auto put = [&](const char* theirs, std::initializer_list<const char*> ours) {
     inner.required(theirs);
