@@ -60,8 +60,9 @@ HfFamily find_family(const Value& map, bool partial) {
     if (known.empty() || known.back() != family.model_type) known.emplace_back(family.model_type);
   }
   if (partial) return hf_guess(map, type->text);
-  throw ConfigError(type->mark, fmt::format("model_type {} is not known", quote(word)),
-                    known_names(word, known));
+  throw ConfigError(
+      type->mark, fmt::format("model_type {} is not known", quote(word)),
+      known_names(word, known) + "; import hf --partial reads the fields of a llama from it");
 }
 
 }  // namespace

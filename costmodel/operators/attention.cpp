@@ -143,7 +143,7 @@ void LayerBuilder::index(TensorId normed, TensorId low_q) {
   const TensorId key = add(Site::index_norm, Norm{local_tokens_, d, Normalization::layernorm},
                            {low_key}, local_tokens_, d, {low_key});
   const TensorId weights = latent(Site::index_weights, normed, a);
-  const TensorId scores = add(Site::index_scores, AttentionScores{b, s, a * d, s, 0},
+  const TensorId scores = add(Site::index_scores, AttentionScores{b, s, a * d},
                               {queries, key, weights}, b * s, s, {queries, key, weights}, core);
   const TensorId chosen =
       tensor("chosen keys", b * s, model_.index_topk, TensorRole::statistics, 4);

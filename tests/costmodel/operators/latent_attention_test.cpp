@@ -92,6 +92,9 @@ TEST_CASE("sparse attention: an indexer's parameters and FLOPs, and attention to
   const double scores = 6.0 * b * s * s * heads * size;
   CHECK(model_flops(list, kind).full.value ==
         6 * T * (down + up + out + mlp + products) + core + scores);
+  const double left = 1 - chosen / (2.0 * s);  // of rows that a causal mask cuts to 256 keys
+  CHECK(model_flops(list, kind).causal.value ==
+        doctest::Approx(6 * T * (down + up + out + mlp + products) + core * left + scores / 2));
 }
 
 TEST_CASE("what a layer keeps: latent vectors, heads, and the usual") {
