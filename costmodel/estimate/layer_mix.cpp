@@ -46,7 +46,9 @@ std::vector<LayerCount> layer_counts_of(const ModelSpec& model, const LayerMix& 
 
 LayerKind mtp_layer(const ModelSpec& model) {
   const bool sparse = model.has_experts(model.layers - 1);
-  return Block{Mixer::attention, sparse ? FeedForward::experts : FeedForward::dense};
+  const Mixer last = model.block_at(model.layers - 1).mixer;
+  return Block{last == Mixer::sparse ? last : Mixer::attention,
+               sparse ? FeedForward::experts : FeedForward::dense};
 }
 
 LayerMix layer_mix(const ModelSpec& model, std::int64_t first, int layers,

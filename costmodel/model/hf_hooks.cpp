@@ -103,6 +103,13 @@ void hf_llama4(HfTranslation& file) {
   if (const Value* const list = file.reader_.optional("no_rope_layers")) {
     for (const Value& layer : list->items)
       letters += read_integer(layer, "no_rope_layers", {0, 1}) == 1 ? 'C' : 'F';
+    const std::int64_t layers = file.number("layers");
+    if (!letters.empty() && static_cast<std::int64_t>(letters.size()) != layers) {
+      file.refuse("no_rope_layers",
+                  fmt::format("no_rope_layers names {} layers, num_hidden_layers is {}",
+                              letters.size(), layers),
+                  "write 1 or 0 for every layer");
+    }
   }
   file.read({"attention_pattern=layer_types:" + (letters.empty() ? "CCCF" : letters)});
 }

@@ -120,7 +120,11 @@ void read_delta_net(MapReader& reader, ModelSpec& model) {
 void check_confined(MapReader& reader, const ModelSpec& model, Mixer mixer, std::int64_t tokens,
                     const char* key) {
   const bool used = has(model, mixer);
-  if (used && tokens == 0) reader.required(key);
+  if (used && tokens == 0) {
+    reader.required(key);
+    throw ConfigError(reader.mark_of(key), fmt::format("{} is 0, which is none", key),
+                      fmt::format("give its tokens, or write F for {}", row_of(mixer).letter));
+  }
   const char letter = row_of(mixer).letter;
   if (!used && !model.attention_pattern.empty() && tokens > 0) {
     throw ConfigError(
@@ -152,7 +156,15 @@ void read_attention_pattern(MapReader& reader, ModelSpec& model) {
   check_confined(reader, model, Mixer::chunked, model.attention_chunk, "attention_chunk");
   if (has(model, Mixer::scan) || has(model, Mixer::parallel)) read_scan_and_size(reader, model);
   if (has(model, Mixer::delta) || has(model, Mixer::kimi_delta)) read_delta_net(reader, model);
-  if (has(model, Mixer::rwkv)) read_part(reader, ModelPart::rwkv, model);
+  if (has(model, Mixer::rwkv)) {
+    read_part(reader, ModelPart::rwkv, model);
+    if (model.query_size() != model.hidden) {
+      throw ConfigError(mark,
+                        fmt::format("RWKV-7's heads together have {} columns, hidden is {}",
+                                    model.query_size(), model.hidden),
+                        "choose heads and head_dim whose product is hidden");
+    }
+  }
   if (!has(model, Mixer::sparse)) return;
   read_part(reader, ModelPart::indexer, model);
   if (model.q_lora_rank == 0) {
@@ -295,6 +307,8 @@ void check_block(const MapReader& reader, const ModelSpec& m) {
          "experts in a parallel block are not modelled", "set parallel_block: false");
   refuse(m.qk_norm_whole && !m.qk_norm, "qk_norm_whole", "qk_norm_whole without qk_norm",
          "set qk_norm: true");
+  refuse(!m.qk_norm_gains && !m.qk_norm, "qk_norm_gains", "qk_norm_gains without qk_norm",
+         "set qk_norm: true, or leave qk_norm_gains out");
   refuse(!m.causal && (m.attention_chunk > 0 || m.recurrent()), "causal",
          "only full attention is modelled without a mask", "leave attention_pattern out");
   refuse(

@@ -50,6 +50,17 @@ bool ModelSpec::recurrent() const {
          std::ranges::any_of(attention_pattern, keeps_state);
 }
 
+const char* ModelSpec::unpacked() const {
+  return encoder_decoder()            ? "an encoder-decoder model"
+         : sliding_window > 0         ? "a sliding window"
+         : attention_chunk > 0        ? "chunks of attention"
+         : index_heads > 0            ? "an indexer"
+         : state_size > 0             ? "state-space layers"
+         : linear_num_value_heads > 0 ? "a delta net"
+         : recurrent()                ? "a recurrence"
+                                      : nullptr;
+}
+
 char ModelSpec::attention_at(std::int64_t layer) const {
   if (attention_pattern.empty()) return sliding_window > 0 ? 'S' : 'F';
   return attention_pattern[static_cast<std::size_t>(layer) % attention_pattern.size()];

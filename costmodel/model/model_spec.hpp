@@ -256,6 +256,11 @@ struct ModelSpec : ModelNumbers,
   std::vector<Block> blocks() const;
   // Whether a layer keeps a state in place of a cache of keys.
   bool recurrent() const;
+  // Whether every layer attends to keys by their place alone: no state, no indexer. What context
+  // parallelism cuts, and what serving caches.
+  bool attends_by_place() const { return !recurrent() && index_heads == 0; }
+  // What attends beyond or short of a packed sample, in words; null: nothing does.
+  const char* unpacked() const;
   // The letter of attention_pattern for a layer; F, or S with a window in all layers, without one.
   char attention_at(std::int64_t layer) const;
   bool latent_attention() const { return kv_lora_rank > 0; }

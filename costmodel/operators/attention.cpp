@@ -24,8 +24,7 @@ TensorId LayerBuilder::attention(TensorId normed) {
   row_adapter(context, AdapterTarget::o);
   const TensorId out = linear(Site::attention_projection, context, context, model_.hidden, values,
                               model_.linear_bias);
-  for (std::size_t i = first; i < list_.nodes.size(); ++i)
-    list_.nodes[i].scope = GraphScope::attention;
+  capture(first, GraphScope::attention);
   return out;
 }
 

@@ -20,8 +20,7 @@ TensorId LayerBuilder::experts(TensorId x) {
       tensor("probabilities", tokens, model_.experts, TensorRole::activation, 4);
   list_.nodes.push_back(
       {Site::top_k_routing, Routing{tokens, model_.experts, k}, {scores}, chosen, {chosen}});
-  for (std::size_t i = first; i < list_.nodes.size(); ++i)
-    list_.nodes[i].scope = GraphScope::router;
+  capture(first, GraphScope::router);
   if (model_.moe_latent_size > 0) {
     x = linear(Site::to_expert_vectors, x, x, tokens, h, model_.hidden, model_.linear_bias);
   }

@@ -80,6 +80,10 @@ void LayerBuilder::mark(std::size_t first, Region region) {
   }
 }
 
+void LayerBuilder::capture(std::size_t first, GraphScope scope) {
+  for (std::size_t i = first; i < list_.nodes.size(); ++i) list_.nodes[i].scope = scope;
+}
+
 Bytes LayerBuilder::size_of(std::int64_t rows, std::int64_t cols) const {
   return Bytes(static_cast<double>(rows) * static_cast<double>(cols) * context_.element);
 }

@@ -44,6 +44,8 @@ class LayerBuilder {
   TensorId layer_norm(Site site, TensorId x);
   // Puts the nodes from `first` on, which have no region of their own, into `region`.
   void mark(std::size_t first, Region region);
+  // A CUDA graph of this scope captures the nodes from `first` on.
+  void capture(std::size_t first, GraphScope scope);
   TensorId embedded();
   // The relative-position bias of the scores, one for all layers of a stack.
   void relative_positions();
@@ -73,6 +75,8 @@ class LayerBuilder {
   TensorId selective_scan(TensorId normed);
   TensorId attention_and_scan(TensorId normed);
   TensorId kimi_delta(TensorId normed);
+  // A linear attention's result, normed by heads and gated, back to hidden columns.
+  TensorId gated_out(TensorId result, TensorId gate, const Norm& op, std::int64_t columns);
   TensorId lightning(TensorId normed);
   TensorId rwkv(TensorId normed);
   // The indexer of sparse attention, from the latent vector of the queries.

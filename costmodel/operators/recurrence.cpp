@@ -72,6 +72,13 @@ TensorId LayerBuilder::attention_and_scan(TensorId normed) {
              {attended, scanned}, tokens_, model_.hidden);
 }
 
+TensorId LayerBuilder::gated_out(TensorId result, TensorId gate, const Norm& op,
+                                 std::int64_t columns) {
+  const TensorId gated =
+      add(Site::gated_norm, op, {result, gate}, tokens_, columns, {result, gate});
+  return linear(Site::delta_out, gated, gated, model_.hidden, columns, false);
+}
+
 // A gated delta net in place of attention (transformers, Qwen3NextGatedDeltaNet; Megatron-LM,
 // core/ssm/gated_delta_net.py): queries, keys, values, gate, and two numbers a head from one
 // product; convolution of the first three; the delta rule; a norm of each head's values, gated.
@@ -91,11 +98,8 @@ TensorId LayerBuilder::delta_net(TensorId normed) {
   rule.rule = ScanRule::delta;
   const TensorId result = add(Site::delta_rule, rule, {mixed, in}, tokens_, v, {mixed, in});
   const std::int64_t each = model_.linear_value_head_dim;
-  const TensorId gated = add(Site::gated_norm, Norm{tokens_ * heads, each, Normalization::rmsnorm},
-                             {result, in}, tokens_, v, {result, in});
-  const TensorId out = linear(Site::delta_out, gated, gated, model_.hidden, v, false);
-  for (std::size_t i = first; i < list_.nodes.size(); ++i)
-    list_.nodes[i].scope = GraphScope::attention;
+  const TensorId out = gated_out(result, in, {tokens_ * heads, each, Normalization::rmsnorm}, v);
+  capture(first, GraphScope::attention);
   return out;
 }
 
@@ -121,11 +125,8 @@ TensorId LayerBuilder::kimi_delta(TensorId normed) {
   rule.decays = model_.linear_key_head_dim;
   const TensorId result =
       add(Site::delta_rule, rule, {mixed, gates, in}, tokens_, v, {mixed, gates, in});
-  const TensorId gated = add(Site::gated_norm, Norm{tokens_ * heads, d, Normalization::rmsnorm},
-                             {result, gates}, tokens_, v, {result, gates});
-  const TensorId out = linear(Site::delta_out, gated, gated, model_.hidden, v, false);
-  for (std::size_t i = first; i < list_.nodes.size(); ++i)
-    list_.nodes[i].scope = GraphScope::attention;
+  const TensorId out = gated_out(result, gates, {tokens_ * heads, d, Normalization::rmsnorm}, v);
+  capture(first, GraphScope::attention);
   return out;
 }
 
@@ -140,27 +141,24 @@ TensorId LayerBuilder::lightning(TensorId normed) {
   Scan rule{context_.micro_batch, context_.sequence, heads, d, d, heads};
   rule.rule = ScanRule::linear;
   const TensorId result = add(Site::delta_rule, rule, {mixed}, tokens_, inner, {mixed});
-  const TensorId gated =
-      add(Site::gated_norm, Norm{tokens_, inner, Normalization::rmsnorm, 1, true}, {result, in},
-          tokens_, inner, {result, in});
-  return linear(Site::delta_out, gated, gated, model_.hidden, inner, false);
+  return gated_out(result, in, {tokens_, inner, Normalization::rmsnorm, 1, true}, inner);
 }
 
 // arXiv:2503.14456, section 4: a token is mixed with the one before it in six ways, and in a
 // seventh before the MLP; decay, rate, value and gate go through products of low rank, which every
-// tensor rank computes of its tokens; then vectors of each channel (three biases, two weights of
+// tensor rank computes in full; then vectors of each channel (three biases, two weights of
 // keys, the bonus), the generalised delta rule, a norm of each head and the gate.
 TensorId LayerBuilder::rwkv(TensorId normed) {
   const std::int64_t h = model_.hidden, inner = h / context_.tp, d = model_.head_dim;
   const std::int64_t ranks = model_.rwkv_decay_rank + model_.rwkv_rate_rank +
                              model_.rwkv_value_rank + model_.rwkv_gate_rank;
-  const TensorId shifted = add(Site::token_shift, Convolution{local_tokens_, 7 * h, 1, false},
-                               {normed}, local_tokens_, 6 * h, {normed});
-  const TensorId in = linear(Site::delta_in, split(shifted), shifted, 3 * inner, h, false);
-  const TensorId low = latent(Site::delta_gates_down, shifted, ranks);
+  const TensorId shifted = add(Site::token_shift, Convolution{tokens_, 7 * h, 1, false},
+                               {split(normed)}, tokens_, 6 * h, {normed});
+  const TensorId in = linear(Site::delta_in, shifted, shifted, 3 * inner, h, false);
+  const TensorId low = linear(Site::delta_gates_down, shifted, shifted, ranks, h, false);
   // Four products, whose columns together read each of the ranks once.
-  const TensorId gates = add(Site::delta_gates, Linear{tokens_, inner, ranks, false, false},
-                             {split(low)}, tokens_, 4 * inner, {low});
+  const TensorId gates = add(Site::delta_gates, Linear{tokens_, inner, ranks, false, false}, {low},
+                             tokens_, 4 * inner, {low});
   Scan rule{context_.micro_batch, context_.sequence, inner / d, d, d, inner / d};
   rule.chunk = 64;
   rule.rule = ScanRule::rwkv;
@@ -168,9 +166,7 @@ TensorId LayerBuilder::rwkv(TensorId normed) {
   const TensorId keys = add(Site::channel_weights, Convolution{tokens_, inner, 6, false},
                             {in, gates}, tokens_, 4 * inner, {in, gates});
   const TensorId result = add(Site::delta_rule, rule, {keys}, tokens_, inner, {keys});
-  const TensorId gated = add(Site::gated_norm, Norm{tokens_, inner, Normalization::layernorm},
-                             {result, gates}, tokens_, inner, {result, gates});
-  return linear(Site::delta_out, gated, gated, h, inner, false);
+  return gated_out(result, gates, {tokens_, inner, Normalization::layernorm}, inner);
 }
 
 }  // namespace costmodel

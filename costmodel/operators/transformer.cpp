@@ -110,8 +110,16 @@ TensorId LayerBuilder::mixed(TensorId normed) {
     case Mixer::lightning: return lightning(normed);
     case Mixer::rwkv: return rwkv(normed);
     case Mixer::parallel: return attention_and_scan(normed);
-    default: return attention(normed);
+    case Mixer::scan: return scan(normed);
+    case Mixer::none: return normed;
+    case Mixer::attention:
+    case Mixer::window:
+    case Mixer::chunked:
+    case Mixer::sparse:
+    case Mixer::encoder:
+    case Mixer::decoder: return attention(normed);
   }
+  return normed;
 }
 
 TensorId LayerBuilder::after_attention(TensorId x) {
@@ -125,7 +133,7 @@ TensorId LayerBuilder::after_mlp(TensorId x) {
   const std::size_t own = list_.nodes.size();
   const TensorId out = join(mlp(split(normed), normed));
   mark(own, Region::dense_mlp);
-  for (std::size_t i = own; i < list_.nodes.size(); ++i) list_.nodes[i].scope = GraphScope::mlp;
+  capture(own, GraphScope::mlp);
   return after_branch(Site::mlp_residual, Site::mlp_result_norm, out, x);
 }
 

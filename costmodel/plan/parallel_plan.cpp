@@ -75,13 +75,12 @@ void check_recurrence(const ParallelPlan& p, const ModelSpec& model, const Train
             "'training.stack={{\"base\": \"{}\", \"copied_scan_groups\": true}}'",
             training.stack.name);
       });
+  // Mamba-1's heads are its channels.
+  const std::int64_t heads = model.mamba_heads * (model.dt_rank > 0 ? model.mamba_head_dim : 1);
   rules.require(
-      model.dt_rank > 0 || model.mamba_heads % p.tp == 0, "tp",
-      [&] {
-        return fmt::format("tp {} does not divide the {} heads of the scan", p.tp,
-                           model.mamba_heads);
-      },
-      [&] { return fmt::format("choose tp among {}", divisors_text(model.mamba_heads)); });
+      heads % p.tp == 0, "tp",
+      [&] { return fmt::format("tp {} does not divide the {} heads of the scan", p.tp, heads); },
+      [&] { return fmt::format("choose tp among {}", divisors_text(heads)); });
   const std::int64_t keys = model.linear_num_key_heads, values = model.linear_num_value_heads;
   rules.require(
       keys % p.tp == 0 && values % p.tp == 0, "tp",

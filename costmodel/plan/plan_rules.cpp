@@ -23,7 +23,7 @@ void check_context(const ParallelPlan& p, const ModelSpec& model, const Training
                    Rules& rules) {
   if (p.cp == 1) return;
   rules.require(
-      !model.recurrent() && model.index_heads == 0, "cp",
+      model.attends_by_place(), "cp",
       [&] {
         return std::string("context parallelism of ") +
                (model.recurrent() ? "a state-space scan" : "an indexer") + " is not modelled";

@@ -153,14 +153,7 @@ void check_packing(const MapReader& reader, const TrainingSpec& t, const ModelSp
          fmt::format("stack {} does not pack samples", t.stack.name),
          "set packing: false, or choose another training.stack: megatron-bridge, nemo-2025 or "
          "peft");
-  const char* const what = m.encoder_decoder()            ? "an encoder-decoder model"
-                           : m.sliding_window > 0         ? "a sliding window"
-                           : m.attention_chunk > 0        ? "chunks of attention"
-                           : m.index_heads > 0            ? "an indexer"
-                           : m.state_size > 0             ? "state-space layers"
-                           : m.linear_num_value_heads > 0 ? "a delta net"
-                           : m.recurrent()                ? "a recurrence"
-                                                          : nullptr;
+  const char* const what = m.unpacked();
   refuse(what != nullptr,
          fmt::format("packed samples with {} are not modelled", what != nullptr ? what : ""),
          "set packing: false, or choose another model");

@@ -193,8 +193,7 @@ ServingPlan read_serving_plan(const Value& value) {
 // What the step's op list has no decode for.
 void require_served(const ModelSpec& model, const Mark& mark) {
   const bool generates = !model.encoder_decoder() && model.causal;
-  const bool cached = !model.recurrent() && model.index_heads == 0;
-  if (cached && generates && model.layer_pattern.empty()) return;
+  if (model.attends_by_place() && generates && model.layer_pattern.empty()) return;
   throw ConfigError(
       mark,
       "serving of state-space, hybrid, encoder-decoder and bidirectional models, and of sparse "

@@ -51,8 +51,7 @@ std::string padding_sentence(const Estimate& e, const Scenario& s) {
   const Packing& packing = s.training.packing;
   const StackSpec& stack = s.training.stack;
   const bool can = stack.offers.packing && stack.kernels.attention != AttentionKernel::unfused &&
-                   !s.model.encoder_decoder() && s.model.sliding_window == 0 &&
-                   s.model.attention_chunk == 0 && s.model.index_heads == 0 && !s.model.recurrent();
+                   s.model.unpacked() == nullptr;
   if (!packing.any() || packing.packed || !can) return "";
   const Scenario packed = otherwise(s, true);
   const Estimate other = estimated(e, packed);

@@ -79,8 +79,8 @@ constexpr std::int64_t least_context_tokens = 4096;
 
 std::int64_t most_context_ranks(const Scenario& s) {
   if (s.plan.cp) return *s.plan.cp;
-  const bool offered = s.training.stack.offers.context_parallel && !s.model.recurrent() &&
-                       s.model.index_heads == 0 && !s.model.encoder_decoder() &&
+  const bool offered = s.training.stack.offers.context_parallel && s.model.attends_by_place() &&
+                       !s.model.encoder_decoder() &&
                        s.training.stack.kernels.attention != AttentionKernel::unfused;
   if (!offered) return 1;
   return s.search.max_cp > 0

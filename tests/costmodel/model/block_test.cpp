@@ -75,6 +75,21 @@ TEST_CASE("the block of a layer follows the letters, repeated, and where experts
   CHECK(parsed("gpt", ", layers: 2, attention_pattern: LF").recurrent());
 }
 
+TEST_CASE("what packs samples, cuts contexts or caches keys") {
+  const auto of = [](const std::string& more) {
+    return parsed("llama", ", layers: 4, attention_pattern: " + more);
+  };
+  CHECK(parsed("gpt", ", layers: 3").unpacked() == nullptr);
+  CHECK(std::string(of("CF, attention_chunk: 8").unpacked()) == "chunks of attention");
+  CHECK(std::string(of("L").unpacked()) == "a recurrence");
+  CHECK(of("CF, attention_chunk: 8").attends_by_place());
+  CHECK_FALSE(of("L").attends_by_place());
+  CHECK_FALSE(parsed("llama",
+                     ", layers: 4, attention_pattern: I, kv_lora_rank: 64, q_lora_rank: 64, "
+                     "index_heads: 4")
+                  .attends_by_place());
+}
+
 TEST_CASE("mixers without their sizes, and too many kinds, are refused") {
   const auto fault = [](const std::string& more) {
     return fixtures::config_error(
@@ -82,6 +97,12 @@ TEST_CASE("mixers without their sizes, and too many kinds, are refused") {
   };
   CHECK(fixtures::contains(fault("CF"), "lacks the key 'attention_chunk'"));
   CHECK(fixtures::contains(fault("F, attention_chunk: 8"), "write C for the layers"));
+  CHECK(fixtures::contains(fault("CF, attention_chunk: 0"), "attention_chunk is 0"));
+  CHECK(fixtures::contains(fault("SF, sliding_window: 0"), "sliding_window is 0"));
+  CHECK(fixtures::contains(fault("F, qk_norm_gains: false"), "qk_norm_gains without qk_norm"));
+  CHECK(fixtures::contains(fault("R, head_dim: 32, rwkv_decay_rank: 8, rwkv_rate_rank: 8, "
+                                 "rwkv_value_rank: 8, rwkv_gate_rank: 8"),
+                           "have 256 columns, hidden is 512"));
   CHECK(fixtures::contains(fault("K"), "lacks the key 'linear_num_key_heads'"));
   CHECK(fixtures::contains(fault("R"), "lacks the key 'rwkv_decay_rank'"));
   CHECK(fixtures::contains(fault("I, index_heads: 4"), "a latent for its queries"));

@@ -13,7 +13,7 @@ namespace hf_classic_test {
 
 using namespace costmodel;
 using fixtures::contains;
-using hf_models::counted_over_operators;
+using hf_models::check_parameters;
 using hf_models::fault;
 using hf_models::Imported;
 using hf_models::imported;
@@ -40,20 +40,13 @@ std::string bigcode() { return hf_models::published("santacoder"); }
 // google-bert/bert-large-uncased
 std::string bert() { return hf_models::published("bert-large"); }
 
-void check(const Imported& i, double published) {
-  CHECK(parameter_count(i.model) == published);
-  CHECK(counted_over_operators(i.model) == published);
-  CHECK(hf_models::reads_back(i.model));
-  for (const std::string& sentence : i.notes) CHECK_FALSE(contains(sentence, "not understood"));
-}
-
 }  // namespace
 
 // The published files have the tied output table a second time: 7,217,189,760, of which
 // 65,024 x 4,544 twice. transformers' num_parameters() counts it once.
 TEST_CASE("Falcon 7B: one norm for both parts, one head of keys and values") {
   const Imported i = imported(falcon_7b());
-  check(i, 7'217'189'760.0 - 65'024.0 * 4'544);
+  check_parameters(i, 7'217'189'760.0 - 65'024.0 * 4'544);
   CHECK((i.model.shared_norm && i.model.parallel_block && i.model.kv_heads == 1));
   CHECK(i.notes.empty());
 }
@@ -61,7 +54,7 @@ TEST_CASE("Falcon 7B: one norm for both parts, one head of keys and values") {
 // Worked out from FalconDecoderLayer: 60 layers of 679,510,016, a table of 65,024 x 8,192, a norm.
 TEST_CASE("Falcon 40B: a norm each, eight groups") {
   const Imported i = imported(falcon_40b());
-  check(i, 41'303'293'952);
+  check_parameters(i, 41'303'293'952);
   CHECK((!i.model.shared_norm && i.model.kv_heads == 8));
 }
 
@@ -75,14 +68,14 @@ TEST_CASE("Falcon with ALiBi, biases and layers in sequence, as falcon-rw has") 
 
 TEST_CASE("BLOOM 7B1: ALiBi has no parameters, the norm after the embedding has") {
   const Imported i = imported(bloom());
-  check(i, 7'069'016'064);
+  check_parameters(i, 7'069'016'064);
   CHECK((i.model.positions == Positions::alibi && i.model.embedding_norm));
   CHECK(i.notes.empty());
 }
 
 TEST_CASE("OPT 1.3B: two rows more than positions") {
   const Imported i = imported(opt());
-  check(i, 1'315'758'080);
+  check_parameters(i, 1'315'758'080);
   CHECK(i.model.max_positions == 2050);
   CHECK(i.notes.empty());
 }
@@ -94,13 +87,13 @@ TEST_CASE("OPT 350M: a narrower table, norms after the residuals and none at the
   text = with(text, "\"word_embed_proj_dim\": 2048", "\"word_embed_proj_dim\": 512");
   text = with(text, "\"do_layer_norm_before\": true", "\"do_layer_norm_before\": false");
   const Imported i = imported(text);
-  check(i, 331'196'416);
+  check_parameters(i, 331'196'416);
   CHECK((i.model.embedding_dim == 512 && !i.model.final_norm()));
 }
 
 TEST_CASE("GPT-Neo 1.3B: windows in every second layer, no biases on queries, keys and values") {
   const Imported i = imported(gpt_neo());
-  check(i, 1'315'575'808);
+  check_parameters(i, 1'315'575'808);
   CHECK((i.model.attention_pattern == "FS" && i.model.sliding_window == 256));
   CHECK_FALSE(i.model.qkv_bias);
   CHECK(i.notes.empty());
@@ -110,7 +103,7 @@ TEST_CASE("GPT-Neo 1.3B: windows in every second layer, no biases on queries, ke
 
 TEST_CASE("SantaCoder: gpt2 with one head of keys and values") {
   const Imported i = imported(bigcode());
-  check(i, 1'124'886'528);
+  check_parameters(i, 1'124'886'528);
   CHECK(i.model.kv_heads == 1);
   CHECK(i.notes.empty());
 }
@@ -120,16 +113,16 @@ TEST_CASE("SantaCoder: gpt2 with one head of keys and values") {
 // norm and the bias of 30,522 logits more.
 TEST_CASE("BERT large: encoder and pooler, or the head of masked language modelling") {
   const Imported encoder = imported(with(bert(), "BertForMaskedLM", "BertModel"));
-  check(encoder, 335'141'888);
+  check_parameters(encoder, 335'141'888);
   const Imported masked = imported(bert());
-  check(masked, 335'141'888 + 2 * 1024 + 30'522);
+  check_parameters(masked, 335'141'888 + 2 * 1024 + 30'522);
   CHECK_FALSE(masked.model.causal);
   const std::string unnamed = with(bert(), "\"model_type\": \"bert\"", "\"model_type\": null");
   CHECK(imported(with(unnamed, "BertForMaskedLM", "BertModel")).model.pooler);
   const Imported both = imported(with(bert(), "BertForMaskedLM", "BertForPreTraining"));
   CHECK(both.reports("next sentence"));
   // 336,226,108 of the published weights, less the 2 x 1,024 and 2 of the next sentence.
-  check(both, 336'226'108 - 2050);
+  check_parameters(both, 336'226'108 - 2050);
 }
 
 TEST_CASE("faults name the key and its place") {

@@ -13,7 +13,7 @@ namespace hf_hooks_test {
 
 using namespace costmodel;
 using fixtures::contains;
-using hf_models::counted_over_operators;
+using hf_models::check_parameters;
 using hf_models::fault;
 using hf_models::Imported;
 using hf_models::imported;
@@ -42,18 +42,11 @@ std::string gpt_oss() { return hf_models::published("gpt-oss-20b"); }
 // Qwen/Qwen3-Next-80B-A3B-Instruct
 std::string qwen3_next() { return hf_models::published("qwen3-next-80b-a3b"); }
 
-void check(const Imported& i, double published) {
-  CHECK(parameter_count(i.model) == published);
-  CHECK(counted_over_operators(i.model) == published);
-  CHECK(hf_models::reads_back(i.model));
-  for (const std::string& sentence : i.notes) CHECK_FALSE(contains(sentence, "not understood"));
-}
-
 }  // namespace
 
 TEST_CASE("Phi-3 mini: the published count, and a window in every layer") {
   const Imported i = imported(phi3());
-  check(i, 3'821'079'552);
+  check_parameters(i, 3'821'079'552);
   CHECK(i.model.sliding_window == 2047);
   CHECK(i.model.attention_pattern.empty());
   CHECK(i.notes.empty());
@@ -61,7 +54,7 @@ TEST_CASE("Phi-3 mini: the published count, and a window in every layer") {
 
 TEST_CASE("Gemma 2 9B: norms on both sides, a window in every second layer") {
   const Imported i = imported(gemma2());
-  check(i, 9'241'705'984);
+  check_parameters(i, 9'241'705'984);
   CHECK(i.model.attention_pattern == "SF");
   CHECK(i.model.norms() == 2);
   CHECK(i.model.attention_softcap == 50);
@@ -70,7 +63,7 @@ TEST_CASE("Gemma 2 9B: norms on both sides, a window in every second layer") {
 
 TEST_CASE("Gemma 3 1B: five windows, then full attention; the last two of 26 have windows") {
   const Imported i = imported(gemma3());
-  check(i, 999'885'952);
+  check_parameters(i, 999'885'952);
   CHECK(i.model.attention_pattern == "SSSSSF");
   CHECK(i.model.attention_layers('F', 0, 26) == 4);
   CHECK(i.reports("rope_local_base_freq"));
@@ -80,7 +73,7 @@ TEST_CASE("Gemma 3 1B: five windows, then full attention; the last two of 26 hav
 // projector (1,152 x 2,560 and a norm of 1,152).
 TEST_CASE("Gemma 3 4B: the language model of text_config, with its class's sizes") {
   const Imported i = imported(gemma3_nested());
-  check(i, 3'880'263'168);
+  check_parameters(i, 3'880'263'168);
   CHECK((i.model.heads == 8 && i.model.kv_heads == 4 && i.model.vocab == 262'208));
   CHECK(i.model.rope_scaling == RopeScaling::linear);
   CHECK(i.model.rope_scaling_factor == 8);
@@ -88,14 +81,14 @@ TEST_CASE("Gemma 3 4B: the language model of text_config, with its class's sizes
 
 TEST_CASE("OLMo 2 7B: norms on results, over all heads at once") {
   const Imported i = imported(olmo2());
-  check(i, 7'298'617'344);
+  check_parameters(i, 7'298'617'344);
   CHECK(i.model.norm_placement == NormPlacement::branch);
   CHECK(i.notes.empty());
 }
 
 TEST_CASE("gpt-oss 20B: biases in experts and router, sinks, windows in every second layer") {
   const Imported i = imported(gpt_oss());
-  check(i, 20'914'757'184);
+  check_parameters(i, 20'914'757'184);
   CHECK(i.model.attention_pattern == "SF");
   CHECK((i.model.attention_sinks && i.model.linear_bias && i.model.qkv_bias));
   CHECK(i.reports("quantization_config is left out"));
@@ -110,7 +103,7 @@ TEST_CASE("Qwen3-Next 80B: delta nets, gates, a shared expert, without multi-tok
   const Imported i = imported(qwen3_next());
   const double h = 2048, prediction = parameters_per_moe_layer(i.model) + 2 * h * h + 3 * h;
   CHECK(prediction == 1'650'471'424);
-  check(i, 81'324'862'720 - prediction);
+  check_parameters(i, 81'324'862'720 - prediction);
   CHECK(i.model.attention_pattern == "DDDF");
   CHECK(i.reports("multi-token prediction"));
   CHECK(i.model.rotary_percent == 0.25);
@@ -155,6 +148,12 @@ TEST_CASE("faults name the key and its place") {
 TEST_CASE("a field that nobody knows is told") {
   CHECK(imported(with(olmo2(), "\"attention_dropout\"", "\"wonder\": 3, \"attention_dropout\""))
             .reports("wonder of config.json is not understood"));
+}
+
+TEST_CASE("Llama 4: a layer without positions for every layer") {
+  const std::string scout = hf_models::published("llama-4-scout");
+  CHECK(contains(fault(with(scout, "\"no_rope_layers\": [1, ", "\"no_rope_layers\": [")),
+                 "names 47 layers"));
 }
 
 }  // namespace hf_hooks_test

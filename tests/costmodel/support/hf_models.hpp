@@ -91,4 +91,12 @@ inline bool reads_back(const costmodel::ModelSpec& m) {
   return to_yaml(map) == to_yaml(to_value(costmodel::read_model(map, "")));
 }
 
+// The published parameters, by closed form and over the operators; all that costs is understood.
+inline void check_parameters(const Imported& i, double published) {
+  CHECK(parameter_count(i.model) == published);
+  CHECK(counted_over_operators(i.model) == published);
+  CHECK(reads_back(i.model));
+  CHECK_FALSE(i.reports("not understood"));
+}
+
 }  // namespace hf_models

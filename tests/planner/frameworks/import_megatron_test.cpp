@@ -12,6 +12,7 @@
 #include "planner/frameworks/megatron_rules.hpp"
 #include "planner/frameworks/megatron_script.hpp"
 #include "tests/costmodel/support/scenarios.hpp"
+#include "tests/planner/support/megatron_cases.hpp"
 #include "tests/planner/support/megatron_runs.hpp"
 #include "tests/planner/support/round_trips.hpp"
 #include "tests/sanitized.hpp"
@@ -20,13 +21,10 @@ namespace import_megatron_test {
 
 using costmodel::ParallelPlan;
 using costmodel::Scenario;
+using megatron::of_script;
 using planner::ImportedJob;
 
 namespace {
-
-ImportedJob of_script(const std::string& text) {
-  return planner::import_megatron(planner::read_megatron_script(text, "x.sh"));
-}
 
 // As a file that `evaluate` takes.
 Scenario scenario_of(ImportedJob job, const std::string& cluster) {

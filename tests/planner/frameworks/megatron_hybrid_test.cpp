@@ -19,13 +19,10 @@ namespace megatron_hybrid_test {
 
 using costmodel::ParallelPlan;
 using costmodel::Scenario;
+using megatron::of_script;
 using planner::ImportedJob;
 
 namespace {
-
-ImportedJob of_script(const std::string& text) {
-  return planner::import_megatron(planner::read_megatron_script(text, "x.sh"));
-}
 
 Scenario scenario_of(ImportedJob job) {
   planner::set_cluster(job, "dgx-h100");

@@ -12,6 +12,8 @@
 
 #include "costmodel/base/error.hpp"
 #include "planner/frameworks/export_megatron.hpp"
+#include "planner/frameworks/import_megatron.hpp"
+#include "planner/frameworks/megatron_script.hpp"
 #include "tests/costmodel/support/scenarios.hpp"
 
 namespace megatron {
@@ -35,6 +37,10 @@ inline Scenario tiny_llama() { return scenario_of("{base: llama-tiny, layers: 8}
 
 // t 2 · p 2 · d 4, 16 micro-batches.
 inline ParallelPlan small_plan() { return {.tp = 2, .pp = 2, .dp = 4}; }
+
+inline planner::ImportedJob of_script(const std::string& text) {
+  return planner::import_megatron(planner::read_megatron_script(text, "x.sh"));
+}
 
 inline bool has(const Strings& list, const std::string& item) {
   return std::find(list.begin(), list.end(), item) != list.end();
