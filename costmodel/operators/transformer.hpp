@@ -18,7 +18,7 @@ enum class Part : std::uint8_t { block, embedding, head, decoder_embedding, mtp_
 
 struct LayerKind {
   Part part = Part::block;
-  Block its;                                        // of Part::block
+  Block its;                                    // of Part::block
   constexpr LayerKind(Block own) : its(own) {}  // NOLINT(google-explicit-constructor)
   constexpr explicit LayerKind(Part other) : part(other) {}
   auto operator<=>(const LayerKind&) const = default;
