@@ -213,8 +213,8 @@ const std::vector<CommandRow>& command_rows() {
        nullptr,
        true},
       {{.name = "import",
-        .operands = "hf|nccl-tests|megatron|megatron-bridge|nemo|torchtitan|deepspeed|vllm|sglang|"
-                    "topo|slurm FILE",
+        .operands = "hf|nccl-tests|megatron|megatron-bridge|nemo|torchtitan|deepspeed|accelerate|"
+                    "axolotl|llama-factory|ms-swift|trainer|nanotron|vllm|sglang|topo|slurm FILE",
         .least = 2,
         .most = 2,
         .formats = "text json yaml",
@@ -222,12 +222,14 @@ const std::vector<CommandRow>& command_rows() {
             "a foreign description in, YAML of ours out (hf: a Hugging Face config.json; "
             "nccl-tests: a log; megatron: a launch script, arguments or log; "
             "megatron-bridge, nemo: overrides, or Python that sets fields; torchtitan: its TOML "
-            "or Python configuration; deepspeed: a ds_config.json; vllm, sglang: engine arguments; "
-            "topo: "
-            "nvidia-smi topo -m as a cluster; slurm: env | grep SLURM)",
+            "or Python configuration; deepspeed: a ds_config.json; accelerate, axolotl, "
+            "llama-factory, nanotron: their YAML; llama-factory, ms-swift, trainer: a command with "
+            "their arguments (trainer: those of transformers and TRL); vllm, sglang: engine "
+            "arguments; topo: nvidia-smi topo -m as a cluster; slurm: env | grep SLURM)",
         .examples = {"shardplan import hf config.json --out configs/models/mine.yaml",
                      "shardplan import nccl-tests all_reduce.log --out network.yaml",
-                     "shardplan import megatron train.sh --cluster dgx-h100 --out my.yaml"}},
+                     "shardplan import megatron train.sh --cluster dgx-h100 --out my.yaml",
+                     "shardplan import axolotl lora.yaml --cluster dgx-h100 --out my.yaml"}},
        import_command,
        nullptr,
        false,

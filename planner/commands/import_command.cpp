@@ -1,9 +1,10 @@
 #include "planner/commands/import_command.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
-#include <array>
+#include <span>
 #include <string_view>
 
 #include "costmodel/base/error.hpp"
@@ -95,14 +96,14 @@ CommandResult import_command(const Session& session) {
         session, import_engine(text, operands[1], operands[0], config_names(session.path, "models"),
                                config_names(session.path, "engines")));
   }
-  static constexpr std::array<std::string_view, 5> jobs{"megatron", "megatron-bridge", "nemo",
-                                                        "torchtitan", "deepspeed"};
+  // All but a scenario of ours.
+  const std::span jobs = std::span(job_format_names).subspan(1);
   if (std::ranges::find(jobs, operands[0]) != jobs.end())
     return import_job(session, operands[0], operands[1]);
   throw ConfigError({}, fmt::format("shardplan: cannot import {}", quote(operands[0])),
-                    "allowed: hf FILE, nccl-tests FILE, megatron FILE, megatron-bridge FILE, nemo "
-                    "FILE, torchtitan FILE, deepspeed FILE, vllm FILE, sglang FILE, topo FILE, "
-                    "slurm FILE");
+                    fmt::format("allowed: hf FILE, nccl-tests FILE, {} FILE, vllm FILE, sglang "
+                                "FILE, topo FILE, slurm FILE",
+                                fmt::join(jobs, " FILE, ")));
 }
 
 }  // namespace planner

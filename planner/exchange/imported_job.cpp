@@ -6,6 +6,7 @@
 #include <cctype>
 #include <numeric>
 #include <string_view>
+#include <utility>
 
 #include "costmodel/base/escape.hpp"
 #include "costmodel/base/unit_text.hpp"
@@ -15,6 +16,28 @@
 namespace planner {
 
 using namespace costmodel;
+
+ImportedJob job_of(JobFormat format) {
+  ImportedJob job;
+  job.format = format;
+  for (const char* part : {"model", "cluster", "training", "plan"}) job.scenario.set(part, {});
+  return job;
+}
+
+void put_key(ImportedJob& job, const char* part, const std::string& key, const std::string& text) {
+  job.scenario.find(part)->set(key, scalar_value(text));
+}
+
+void miss_key(ImportedJob& job, const char* part, const std::string& key, std::string remedy) {
+  put_key(job, part, key, std::string(to_be_replaced));
+  job.missing.push_back({fmt::format("{}.{}", part, key), std::move(remedy)});
+}
+
+void miss_cluster(ImportedJob& job) {
+  miss_key(job, "cluster", "base",
+           "which devices they are, the file does not say: add --cluster NAME (see `shardplan list "
+           "clusters`)");
+}
 
 void set_cluster(ImportedJob& job, const std::string& name) {
   Value cluster;
@@ -56,10 +79,14 @@ void assume_devices(ImportedJob& job, std::int64_t per_node) {
                   devices));
   const auto batch = std::ranges::find(job.missing, "training.global_batch", &MissingKey::key);
   if (batch == job.missing.end()) return;
-  const std::int64_t sequences = plan_size(job, "micro_batch") * (devices / model);
+  const std::int64_t sequences =
+      plan_size(job, "micro_batch") * job.accumulation * (devices / model);
   job.missing.erase(batch);
   job.scenario.find("training")->set("global_batch", scalar_value(fmt::format("{}", sequences)));
-  job.notes.push_back(fmt::format("the batch is {}, a micro-batch a replica", sequences));
+  job.notes.push_back(job.accumulation == 1
+                          ? fmt::format("the batch is {}, a micro-batch a replica", sequences)
+                          : fmt::format("the batch is {}, {} micro-batches a replica", sequences,
+                                        job.accumulation));
 }
 
 void set_key(ImportedJob& job, const std::string& assignment, const Mark& mark) {

@@ -12,10 +12,26 @@
 namespace planner {
 
 // What a file is: a scenario of ours, a Megatron-LM script, argument list or log, a
-// ds_config.json, a torchtitan TOML, fields of Megatron-Bridge or of a NeMo 2.x recipe.
-enum class JobFormat { scenario, megatron, deepspeed, torchtitan, bridge, nemo };
-inline constexpr std::array<std::string_view, 6> job_format_names{
-    "scenario", "megatron", "deepspeed", "torchtitan", "megatron-bridge", "nemo"};
+// ds_config.json, a torchtitan TOML, fields of Megatron-Bridge or of a NeMo 2.x recipe; of those
+// who train with Hugging Face's Trainer an accelerate, axolotl or LLaMA-Factory configuration, a
+// command of ms-swift, or the Trainer's own arguments; a nanotron configuration.
+enum class JobFormat {
+  scenario,
+  megatron,
+  deepspeed,
+  torchtitan,
+  bridge,
+  nemo,
+  accelerate,
+  axolotl,
+  llama_factory,
+  ms_swift,
+  trainer,
+  nanotron
+};
+inline constexpr std::array<std::string_view, 12> job_format_names{
+    "scenario",   "megatron", "deepspeed",     "torchtitan", "megatron-bridge", "nemo",
+    "accelerate", "axolotl",  "llama-factory", "ms-swift",   "trainer",         "nanotron"};
 
 // What stands in a scenario where the file does not say a key that a prediction needs.
 inline constexpr std::string_view to_be_replaced = "REPLACE";
@@ -33,7 +49,16 @@ struct ImportedJob {
   std::vector<std::string> left_out;  // said by the file, and without a key of ours
   std::vector<std::string> notes;     // what was assumed
   std::vector<std::string> recipes;   // names of what the job is made of, the nearest first
+  std::int64_t accumulation = 1;      // micro-batches of a replica, where the file has no batch
 };
+
+// An import of this format, with empty parts of a scenario.
+ImportedJob job_of(JobFormat format);
+// Sets `part`.`key`; or names it as missing, with the word REPLACE in its place.
+void put_key(ImportedJob& job, const char* part, const std::string& key, const std::string& text);
+void miss_key(ImportedJob& job, const char* part, const std::string& key, std::string remedy);
+// The name of its devices, which no file has.
+void miss_cluster(ImportedJob& job);
 
 // Names the model of ours, and the number of devices, that the nearest recipe with one has in its
 // name

@@ -172,15 +172,24 @@ class ShellReader {
     f.add_unknown(operation.starts_with('?') ? "$" + name : "${" + inside + "}");
   }
 
-  void add_arithmetic(ShellFields& f, const std::string& inside) {
-    const auto value = shell_arithmetic(inside, [this](const std::string& name) {
+  // `unless`: what stands for an expression that is not known.
+  void add_arithmetic(ShellFields& f, const std::string& expression, const std::string& unless) {
+    const auto value = shell_arithmetic(expression, [this](const std::string& name) {
       const ShellWords* words = variable(name);
       return words != nullptr && words->size() == 1 && words->front().unknown.empty()
                  ? std::optional(words->front().text)
                  : std::nullopt;
     });
     if (value) return f.add(std::to_string(*value));
-    f.add_unknown("$((" + inside + "))");
+    f.add_unknown(unless);
+  }
+
+  // $(expr 16 / $N) is arithmetic; what other commands print is not known.
+  void add_output(ShellFields& f) {
+    const std::string inside = up_to('(', ')'), all = "$(" + inside + ")";
+    constexpr std::string_view expr = "expr ";
+    if (!inside.starts_with(expr)) return f.add_unknown(all);
+    add_arithmetic(f, inside.substr(expr.size()), all);
   }
 
   void add_expansion(ShellFields& f, bool quoted) {
@@ -188,9 +197,9 @@ class ShellReader {
     if (take("$((")) {
       const std::string inside = up_to('(', ')');
       if (peek() == ')') step();
-      return add_arithmetic(f, inside);
+      return add_arithmetic(f, inside, "$((" + inside + "))");
     }
-    if (take("$(")) return f.add_unknown("$(" + up_to('(', ')') + ")");
+    if (take("$(")) return add_output(f);
     step();  // '$'
     std::string name;
     while (is_name_char(peek())) name += step();

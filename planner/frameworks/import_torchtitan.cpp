@@ -13,9 +13,9 @@
 #include "costmodel/base/escape.hpp"
 #include "planner/exchange/lines.hpp"
 #include "planner/exchange/shell_script.hpp"
+#include "planner/frameworks/file_settings.hpp"
 #include "planner/frameworks/launcher_words.hpp"
 #include "planner/frameworks/python_settings.hpp"
-#include "planner/frameworks/toml_settings.hpp"
 #include "planner/frameworks/torchtitan_fields.hpp"
 #include "planner/frameworks/torchtitan_flavors.hpp"
 
@@ -52,8 +52,7 @@ class TorchtitanImport {
  public:
   TorchtitanImport(std::vector<SetField> fields, std::int64_t devices)
       : fields_(std::move(fields)), devices_(devices) {
-    job.format = JobFormat::torchtitan;
-    for (const char* part : {"model", "cluster", "training", "plan"}) job.scenario.set(part, {});
+    job = job_of(JobFormat::torchtitan);
     tokens_ = fields_.has("training.num_tokens_per_microbatch_per_dp_rank") ||
               fields_.has("training.num_tokens_per_train_step");
   }
@@ -67,21 +66,20 @@ class TorchtitanImport {
     read_experts();
     read_pipeline();
     read_rest();
-    for (const auto& field : fields_.rest()) leave_out(field, "no key says it");
+    leave_out_rest(job, fields_);
   }
 
   ImportedJob job;
 
  private:
   void put(const char* part, const std::string& key, const std::string& text) {
-    job.scenario.find(part)->set(key, scalar_value(text));
+    put_key(job, part, key, text);
   }
   void put(const char* part, const std::string& key, std::int64_t number) {
     put(part, key, fmt::format("{}", number));
   }
   void miss(const char* part, const std::string& key, std::string remedy) {
-    put(part, key, std::string(to_be_replaced));
-    job.missing.push_back({fmt::format("{}.{}", part, key), std::move(remedy)});
+    miss_key(job, part, key, std::move(remedy));
   }
   void leave_out(const std::string& field, std::string_view why) {
     if (!field.empty()) job.left_out.push_back(fmt::format("{}: {}", field, why));
@@ -109,9 +107,7 @@ class TorchtitanImport {
     d_.tp = fields_.number("parallelism.tensor_parallel_degree", 1);
     d_.cp = fields_.number("parallelism.context_parallel_degree", 1);
     d_.pp = fields_.number("parallelism.pipeline_parallel_degree", 1);
-    miss("cluster", "base",
-         "which devices they are, the file does not say: add --cluster NAME (see `shardplan list "
-         "clusters`)");
+    miss_cluster(job);
     const std::int64_t model = product({d_.tp, d_.cp, d_.pp});
     if (d_.sharded > 0) {
       d_.data = product({d_.replicated, d_.sharded});

@@ -63,8 +63,7 @@ class DeepSpeedImport {
  public:
   DeepSpeedImport(const Json& config, const std::string& text, const std::string& file)
       : config_(config), text_(text), file_(file) {
-    job.format = JobFormat::deepspeed;
-    for (const char* part : {"model", "cluster", "training", "plan"}) job.scenario.set(part, {});
+    job = job_of(JobFormat::deepspeed);
   }
 
   const Json* find(const char* map, const char* key) const {
@@ -78,7 +77,7 @@ class DeepSpeedImport {
     return value != nullptr && value->is_boolean() && value->get<bool>();
   }
   void put(const char* part, const std::string& key, const std::string& text) {
-    job.scenario.find(part)->set(key, scalar_value(text));
+    put_key(job, part, key, text);
   }
   // A map of one share.
   void put_share(const char* part, const std::string& key, const char* name, double share) {
@@ -87,8 +86,7 @@ class DeepSpeedImport {
     job.scenario.find(part)->set(key, map);
   }
   void miss(const char* part, const std::string& key, std::string remedy) {
-    put(part, key, std::string(to_be_replaced));
-    job.missing.push_back({fmt::format("{}.{}", part, key), std::move(remedy)});
+    miss_key(job, part, key, std::move(remedy));
   }
   // A whole number of the file; "auto" and what is absent are missing.
   void put_number(const Json* value, const char* part, const std::string& key, const char* name,

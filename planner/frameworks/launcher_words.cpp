@@ -109,4 +109,16 @@ Launched launched_by(const ShellScript& script, const ShellWords& launcher) {
   return out;
 }
 
+Launched launched_by_variables(const ShellScript& script) {
+  Launched out;
+  out.per_node = variable_of(script, "NPROC_PER_NODE");
+  out.world_size = out.per_node * std::max<std::int64_t>(1, variable_of(script, "NNODES"));
+  if (out.world_size > 0) return out;
+  const auto visible = script.variables.find("CUDA_VISIBLE_DEVICES");
+  if (visible == script.variables.end() || visible->second.size() != 1) return out;
+  const std::string& list = visible->second.front().text;
+  if (!list.empty()) out.world_size = out.per_node = 1 + std::ranges::count(list, ',');
+  return out;
+}
+
 }  // namespace planner

@@ -24,4 +24,8 @@ inline constexpr std::string_view world_size_note =
 // variables (`env | grep SLURM`); else the script's own WORLD_SIZE.
 Launched launched_by(const ShellScript& script, const ShellWords& launcher);
 
+// Of the variables that programs which launch themselves read: NPROC_PER_NODE and NNODES, else the
+// devices that CUDA_VISIBLE_DEVICES lists.
+Launched launched_by_variables(const ShellScript& script);
+
 }  // namespace planner

@@ -13,12 +13,15 @@
 #include "planner/exchange/lines.hpp"
 #include "planner/exchange/python_recipe.hpp"
 #include "planner/frameworks/import_megatron.hpp"
+#include "planner/frameworks/import_nanotron.hpp"
 #include "planner/frameworks/import_overrides.hpp"
 #include "planner/frameworks/import_torchtitan.hpp"
+#include "planner/frameworks/import_trainer.hpp"
 #include "planner/frameworks/json_import_deepspeed.hpp"
 #include "planner/frameworks/launcher.hpp"
 #include "planner/frameworks/megatron_log.hpp"
 #include "planner/frameworks/megatron_script.hpp"
+#include "planner/frameworks/trainer_words.hpp"
 
 namespace planner {
 
@@ -36,6 +39,8 @@ std::string link_in(const std::string& text) {
 JobFormat format_of_text(const std::string& text, const std::string& file) {
   if (holds_megatron_log(text)) return JobFormat::megatron;
   if (holds_deepspeed(text)) return JobFormat::deepspeed;
+  if (holds_nanotron(text)) return JobFormat::nanotron;
+  if (const auto trainer = trainer_format(text)) return *trainer;
   if (holds_torchtitan(text)) return JobFormat::torchtitan;
   const bool scenario = has_line(text, "model:") || has_line(text, "training:");
   if (scenario && has_line(text, "plan:")) return JobFormat::scenario;
@@ -55,7 +60,9 @@ JobFormat format_of_text(const std::string& text, const std::string& file) {
   throw ConfigError(
       {file, 0, 0}, "is no description of a job that is known here",
       "known: a scenario, a launch script, argument list or log of Megatron-LM, overrides "
-      "of Megatron-Bridge or NeMo, a ds_config.json, a TOML or Python configuration of torchtitan");
+      "of Megatron-Bridge or NeMo, a ds_config.json, a TOML or Python configuration of torchtitan, "
+      "YAML of accelerate, axolotl, LLaMA-Factory, TRL or nanotron, and commands of the last four "
+      "and of ms-swift");
 }
 
 // The text, or the script that it brings to Kubernetes.
@@ -105,6 +112,8 @@ ImportedJob read_job(const std::string& file, const std::string& recipe) {
     return job;
   }
   if (format == JobFormat::torchtitan) return import_torchtitan(text, file);
+  if (format == JobFormat::nanotron) return import_nanotron(text, file);
+  if (trainer_format(all) == format) return import_trainer(text, file, format);
   if (format == JobFormat::scenario) {
     ImportedJob job;
     job.scenario = parse_yaml(text, file);

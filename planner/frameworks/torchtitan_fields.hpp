@@ -1,38 +1,16 @@
-// The settings of a configuration of torchtitan, asked for by name with their defaults. Names of
-// 2024 and 2025 ([training] batch_size, [float8]) are those of today.
+// The settings of a configuration of torchtitan. Names of 2024 and 2025 ([training] batch_size,
+// [float8]) are those of today.
 #pragma once
 
-#include <cstdint>
-#include <set>
-#include <string>
-#include <string_view>
 #include <vector>
 
-#include "planner/frameworks/overrides_text.hpp"
+#include "planner/frameworks/setting_fields.hpp"
 
 namespace planner {
 
-class TorchtitanFields {
+class TorchtitanFields : public SettingFields {
  public:
   explicit TorchtitanFields(std::vector<SetField> fields);
-
-  bool has(std::string_view field) const;
-  // The last setting of the name, which counts; null for none.
-  const SetField* find(std::string_view field);
-  // Throw costmodel::ConfigError at the place of a value that is not one. -1 stands where `least`
-  // is -1.
-  std::int64_t number(std::string_view field, std::int64_t otherwise, std::int64_t least = 1);
-  bool flag(std::string_view field, bool otherwise);
-  std::string word(std::string_view field, std::string_view otherwise);
-
-  // Settings that were never asked for and change time or memory, as "NAME = VALUE".
-  std::vector<std::string> rest() const;
-  // Of one that was asked for: "NAME = VALUE"; empty when it is not set.
-  std::string written(std::string_view field) const;
-
- private:
-  std::vector<SetField> fields_;
-  std::set<std::string, std::less<>> asked_;
 };
 
 }  // namespace planner

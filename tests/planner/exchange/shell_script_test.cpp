@@ -43,6 +43,7 @@ TEST_CASE("what a script does not say is named") {
   CHECK(last("run $NODES ${R:?must be set} $(hostname) `x`") ==
         "run|?$NODES|?$R|?$(hostname)|?`x`|");
   CHECK(last("run --n=$((A * 2))") == "run|--n=?$((A * 2))|");
+  CHECK(last("N=2\nrun $(expr 16 / $N) $(expr 16 / $M)") == "run|8|?$(expr 16 / $M)|");
   CHECK(read_shell("if true; then A=1; else A=2; fi", "x").branches);
 }
 

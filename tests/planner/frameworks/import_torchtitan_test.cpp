@@ -11,7 +11,7 @@
 #include "costmodel/base/error.hpp"
 #include "costmodel/config/yaml.hpp"
 #include "costmodel/plan/plan_keys.hpp"
-#include "planner/frameworks/toml_settings.hpp"
+#include "planner/frameworks/file_settings.hpp"
 #include "tests/planner/support/round_trips.hpp"
 #include "tests/planner/support/torchtitan_cases.hpp"
 #include "tests/sanitized.hpp"

@@ -1,9 +1,10 @@
-#include "planner/frameworks/toml_settings.hpp"
+#include "planner/frameworks/file_settings.hpp"
 
 #include <algorithm>
 #include <tuple>
 
 #include "costmodel/config/toml.hpp"
+#include "costmodel/config/yaml.hpp"
 
 namespace planner {
 
@@ -11,7 +12,14 @@ using namespace costmodel;
 
 namespace {
 
-std::string text_of(const Value& value) { return value.is_scalar() ? value.text : "?"; }
+// "500_000" is a number of YAML 1.1.
+std::string text_of(const Value& value) {
+  if (!value.is_scalar()) return "?";
+  std::string text = value.text;
+  const bool number = !value.quoted && text.find_first_not_of("0123456789_") == std::string::npos;
+  if (number) std::erase(text, '_');
+  return text;
+}
 
 std::vector<std::string> items_of(const Value& list) {
   std::vector<std::string> items;
@@ -29,21 +37,29 @@ void flatten(const Value& map, const std::string& prefix, std::vector<SetField>&
       flatten(value, prefix + key + ".", fields);
     } else if (value.kind == Value::Kind::sequence) {
       fields.push_back({prefix + key, items_of(value), mark, ""});
-    } else {
+    } else if (value.is_scalar()) {
       fields.push_back({prefix + key, {text_of(value)}, mark, ""});
     }
   }
 }
 
-}  // namespace
-
-std::vector<SetField> read_toml(const std::string& text, const std::string& file) {
+std::vector<SetField> flattened(const Value& map) {
   std::vector<SetField> fields;
-  flatten(parse_toml(text, file), "", fields);
+  flatten(map, "", fields);
   std::ranges::stable_sort(fields, [](const SetField& a, const SetField& b) {
     return std::tie(a.mark.line, a.mark.column) < std::tie(b.mark.line, b.mark.column);
   });
   return fields;
+}
+
+}  // namespace
+
+std::vector<SetField> read_toml(const std::string& text, const std::string& file) {
+  return flattened(parse_toml(text, file));
+}
+
+std::vector<SetField> read_yaml(const std::string& text, const std::string& file) {
+  return flattened(parse_yaml(text, file));
 }
 
 }  // namespace planner

@@ -1,4 +1,4 @@
-// The settings of a TOML, as fields in the order of their places.
+// The settings of a TOML or YAML file, as fields in the order of their places.
 #pragma once
 
 #include <string>
@@ -11,5 +11,9 @@ namespace planner {
 // "[training] seq_len = 8192" is the field training.seq_len. A list of lists has a value for each
 // of them: its items, with blanks between. Throws as costmodel::parse_toml().
 std::vector<SetField> read_toml(const std::string& text, const std::string& file);
+
+// The same of YAML; a key without a value is as if it were not there. Throws as
+// costmodel::parse_yaml().
+std::vector<SetField> read_yaml(const std::string& text, const std::string& file);
 
 }  // namespace planner

@@ -1,5 +1,5 @@
-// TOML as fields with their places.
-#include "planner/frameworks/toml_settings.hpp"
+// TOML and YAML as fields with their places.
+#include "planner/frameworks/file_settings.hpp"
 
 #include <doctest/doctest.h>
 
@@ -7,7 +7,7 @@
 
 #include "costmodel/config/toml.hpp"
 
-namespace toml_settings_test {
+namespace file_settings_test {
 
 using planner::read_toml;
 
@@ -28,4 +28,16 @@ TEST_CASE("tables, numbers, lists of lists and comments, in the order written" *
   CHECK(fields[4].values == std::vector<std::string>{"0.0001"});
 }
 
-}  // namespace toml_settings_test
+TEST_CASE("YAML: maps, lists and numbers of 1.1; what has no value is not there") {
+  const auto fields = planner::read_yaml(
+      "a: {b: 500_000, c: '5_0'}\nlist: [x, y]\nempty:\nitems: [{path: p}]\n", "x.yaml");
+  REQUIRE(fields.size() == 4);
+  CHECK(fields[0].field == "a.b");
+  CHECK(fields[0].values == std::vector<std::string>{"500000"});
+  CHECK(fields[1].values == std::vector<std::string>{"5_0"});
+  CHECK(fields[2].values == std::vector<std::string>{"x", "y"});
+  CHECK(fields[3].field == "items");
+  CHECK(fields[3].mark.line == 4);
+}
+
+}  // namespace file_settings_test

@@ -1,0 +1,172 @@
+#include "planner/frameworks/import_nanotron.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <string_view>
+#include <utility>
+
+#include "costmodel/base/error.hpp"
+#include "costmodel/base/escape.hpp"
+#include "costmodel/config/yaml.hpp"
+#include "costmodel/model/hf_config.hpp"
+#include "costmodel/model/model_reader.hpp"
+#include "planner/exchange/lines.hpp"
+#include "planner/frameworks/file_settings.hpp"
+#include "planner/frameworks/setting_fields.hpp"
+
+namespace planner {
+
+using namespace costmodel;
+
+namespace {
+
+// src/nanotron/config/config.py: sections and settings that change neither the time nor the memory
+// of an iteration; model.model_config is read as a model.
+constexpr std::array<std::string_view, 27> nanotron_harmless{"checkpoints.",
+                                                             "data_stages",
+                                                             "general.",
+                                                             "lighteval",
+                                                             "logging.",
+                                                             "metrics_logging",
+                                                             "s3_upload",
+                                                             "profiler",
+                                                             "tokenizer.",
+                                                             "data.",
+                                                             "model.init_method",
+                                                             "model.model_config.",
+                                                             "model.ddp_bucket_cap_mb",
+                                                             "optimizer.clip_grad",
+                                                             "optimizer.learning_rate_scheduler",
+                                                             "optimizer.optimizer_factory.",
+                                                             "optimizer.weight_decay",
+                                                             "parallelism.tp_recompute_allgather",
+                                                             "parallelism.pp_engine",
+                                                             "tokens.limit_",
+                                                             "tokens.train_steps",
+                                                             "tokens.val_check_interval",
+                                                             "experiment_logger",
+                                                             "kill_switch_path",
+                                                             "nanoset",
+                                                             "slurm",
+                                                             "unit_"};
+
+// nanotron's own names of what its model adds to a llama.
+bool is_its_own(const std::string& key) {
+  return key.starts_with("_") || key.starts_with("is_") || key == "moe_config" ||
+         key == "flex_attention_mask" || key == "no_rope_layer" || key == "z_loss_coefficient" ||
+         key == "z_loss_enabled" || key == "sliding_window_size" || key == "rope_interleaved";
+}
+
+class NanotronImport {
+ public:
+  NanotronImport(const std::string& text, const std::string& file)
+      : job(job_of(JobFormat::nanotron)),
+        file_(file),
+        map_(parse_yaml(text, file)),
+        fields_(read_yaml(text, file), nanotron_harmless) {}
+
+  void read() {
+    read_model();
+    const std::int64_t tp = fields_.number("parallelism.tp", 1),
+                       pp = fields_.number("parallelism.pp", 1),
+                       cp = fields_.number("parallelism.context_parallel_size", 1),
+                       dp = fields_.number("parallelism.dp", 1),
+                       ep = fields_.number("parallelism.expert_parallel_size", 1);
+    miss_cluster(job);
+    put("cluster", "devices", tp * pp * cp * dp);
+    put("plan", "tp", tp);
+    put("plan", "pp", pp);
+    put("plan", "dp", dp);
+    if (cp > 1) put("plan", "cp", cp);
+    if (ep > 1) put("plan", "ep", ep);
+    const std::int64_t micro = fields_.number("tokens.micro_batch_size", 1),
+                       each = fields_.number("tokens.batch_accumulation_per_replica", 1);
+    put("plan", "micro_batch", micro);
+    put("training", "global_batch", micro * each * dp);
+    put("training", "sequence", fields_.number("tokens.sequence_length", 1));
+    read_training(tp, pp);
+    leave_out_rest(job, fields_);
+  }
+
+  ImportedJob job;
+
+ private:
+  void put(const char* part, const std::string& key, std::int64_t number) {
+    put_key(job, part, key, fmt::format("{}", number));
+  }
+
+  // Its vocabulary is padded to a multiple of this and of the tensor-parallel ranks.
+  void read_model() {
+    const Value* model = map_.find("model");
+    const Value* config = model == nullptr ? nullptr : model->find("model_config");
+    if (config == nullptr || !config->is_map()) {
+      return miss_key(job, "model", "base", "the file has no model.model_config: --set model=NAME");
+    }
+    Value fields;
+    fields.set("model_type",
+               scalar_value(config->find("is_qwen2_config") == nullptr ? "llama" : "qwen2"));
+    for (const auto& [key, mark, value] : config->entries) {
+      if (!is_its_own(key)) fields.set(key, value);
+      const bool off = value.kind == Value::Kind::null || value.text == "false";
+      const bool experts = key == "moe_config" || key.starts_with("moe_num_experts");
+      if ((experts || key == "no_rope_layer") && !off) {
+        throw ConfigError(mark, fmt::format("{} of nanotron is not read here", key),
+                          "write the model yourself: --set model=FILE");
+      }
+    }
+    std::vector<std::string> notes;
+    Value ours = to_value(read_model_map(fields, notes));
+    const std::int64_t multiple = fields_.number("model.make_vocab_size_divisible_by", 1) *
+                                  fields_.number("parallelism.tp", 1),
+                       words = fields_.number("model.model_config.vocab_size", 1);
+    ours.set("vocab", scalar_value(std::to_string((words + multiple - 1) / multiple * multiple)));
+    job.scenario.set("model", std::move(ours));
+    for (std::string& note : notes) job.notes.push_back(std::move(note));
+  }
+
+  static ModelSpec read_model_map(const Value& fields, std::vector<std::string>& notes) {
+    return costmodel::read_model(from_hf_config(fields, notes), "nanotron");
+  }
+
+  void read_training(std::int64_t tp, std::int64_t pp) {
+    const std::string type = fields_.word("model.dtype", "bfloat16");
+    put_key(job, "training", "precision",
+            type == "bfloat16"  ? "bf16"
+            : type == "float16" ? "fp16"
+                                : "fp32");
+    put_key(job, "training", "stack", "nanotron");
+    const bool sums = fields_.flag("optimizer.accumulate_grad_in_fp32", false);
+    put_key(job, "training", "gradient_precision", sums ? "fp32" : "bf16");
+    put("plan", "zero", fields_.number("optimizer.zero_stage", 0, 0));
+    const bool scatters = fields_.word("parallelism.tp_mode", "ALL_REDUCE") == "REDUCE_SCATTER";
+    if (tp > 1) put_key(job, "plan", "sequence_parallel", scatters ? "true" : "false");
+    fields_.find("parallelism.tp_linear_async_communication");
+    const bool recomputes = fields_.flag("parallelism.recompute_layer", false);
+    put_key(job, "plan", "recompute", recomputes ? "full" : "none");
+    if (pp > 1) {
+      const std::string engine = fields_.word("parallelism.pp_engine", "1f1b");
+      put_key(job, "plan", "schedule", engine == "afab" ? "gpipe" : "1f1b");
+    }
+  }
+
+  std::string file_;
+  Value map_;
+  SettingFields fields_;
+};
+
+}  // namespace
+
+bool holds_nanotron(const std::string& text) {
+  return has_line(text, "parallelism:") && has_line(text, "tokens:") && has_line(text, "model:");
+}
+
+ImportedJob import_nanotron(const std::string& text, const std::string& file) {
+  NanotronImport in(text, file);
+  in.read();
+  return std::move(in.job);
+}
+
+}  // namespace planner

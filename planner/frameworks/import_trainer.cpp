@@ -1,0 +1,434 @@
+#include "planner/frameworks/import_trainer.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <cstdlib>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "costmodel/base/error.hpp"
+#include "costmodel/base/escape.hpp"
+#include "planner/frameworks/trainer_words.hpp"
+
+namespace planner {
+
+using namespace costmodel;
+
+namespace {
+
+using Pair = std::pair<std::string_view, std::string_view>;
+
+// transformers, training_args.py, OptimizerNames; what else begins with adamw is adam.
+constexpr std::array optimizers{Pair{"adamw_8bit", "adam-8bit"},
+                                Pair{"adamw_bnb_8bit", "adam-8bit"},
+                                Pair{"paged_adamw_8bit", "adam-8bit"},
+                                Pair{"adafactor", "adafactor"},
+                                Pair{"sgd", "plain-sgd"},
+                                Pair{"muon", "muon"},
+                                Pair{"paged_adamw_32bit", "adam"},
+                                Pair{"paged_adamw", "adam"}};
+
+// Projections of the families that have other names for them: GPT-NeoX, Phi-3, GLM.
+constexpr std::array projections{Pair{"q_proj", "q"},          Pair{"k_proj", "k"},
+                                 Pair{"v_proj", "v"},          Pair{"o_proj", "o"},
+                                 Pair{"gate_proj", "gate"},    Pair{"up_proj", "up"},
+                                 Pair{"down_proj", "down"},    Pair{"query_key_value", "q k v"},
+                                 Pair{"qkv_proj", "q k v"},    Pair{"gate_up_proj", "gate up"},
+                                 Pair{"dense", "o"},           Pair{"dense_h_to_4h", "up"},
+                                 Pair{"dense_4h_to_h", "down"}};
+
+std::string lower(std::string text) {
+  for (char& c : text) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  return text;
+}
+
+class TrainerImport {
+ public:
+  explicit TrainerImport(TrainerJob from)
+      : job(job_of(from.format)), from_(std::move(from)), fields_(from_.fields) {}
+
+  void read() {
+    read_model();
+    read_sharding();
+    read_devices();
+    read_batch();
+    read_training();
+    read_fine_tuning();
+    read_recomputation();
+    leave_out_rest(job, fields_);
+  }
+
+  ImportedJob job;
+
+ private:
+  void put(const char* part, const std::string& key, const std::string& text) {
+    put_key(job, part, key, text);
+  }
+  void leave_out(const std::string& field, std::string_view why) {
+    if (!field.empty()) job.left_out.push_back(fmt::format("{}: {}", field, why));
+  }
+
+  // Hugging Face's and YAML's words of truth; "auto" of a precision is bf16 on today's devices.
+  bool truth(std::string_view field, bool otherwise) {
+    const SetField* set = fields_.find(field);
+    if (set == nullptr || set->values.size() != 1 || set->values.front().empty()) return otherwise;
+    const std::string value = lower(set->values.front());
+    return value != "false" && value != "no" && value != "0" && value != "none" && value != "null";
+  }
+  // The values of a list, which a command may write with blanks, commas or brackets.
+  std::vector<std::string> list(std::string_view field) {
+    const SetField* set = fields_.find(field);
+    std::vector<std::string> items;
+    if (set == nullptr) return items;
+    for (const std::string& value : set->values) {
+      std::string item;
+      for (const char c : value + ",") {
+        const bool part = std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || c == '-';
+        if (part) {
+          item += c;
+        } else if (!item.empty()) {
+          items.push_back(std::exchange(item, {}));
+        }
+      }
+    }
+    return items;
+  }
+  double real(std::string_view field, double otherwise) {
+    const SetField* set = fields_.find(field);
+    if (set == nullptr) return otherwise;
+    const std::string text = fields_.word(field, "");
+    char* end = nullptr;
+    const double value = std::strtod(text.c_str(), &end);
+    if (end != text.c_str() + text.size() || text.empty())
+      throw ConfigError(set->mark, fmt::format("{} is no number", quote(shortened(text))),
+                        "write a number");
+    return value;
+  }
+
+  void read_model() {
+    std::string name = fields_.word("model_name_or_path", "");
+    miss_key(job, "model", "base",
+             name.empty()
+                 ? "the model, which no setting names: --set model=NAME"
+                 : fmt::format("{}: --set model=NAME (see `shardplan list models`), or its "
+                               "config.json: --set model=./config.json",
+                               shortened(name)));
+    while (name.ends_with('/')) name.pop_back();
+    name.erase(0, name.rfind('/') + 1);
+    // Meta's own name of Llama 3 begins with it; sizes of Qwen2.5 that are those of Qwen2.
+    if (name.starts_with("Meta-")) name.erase(0, std::string_view("Meta-").size());
+    for (const char* size : {"0.5B", "1.5B", "7B"}) {
+      const std::string same = fmt::format("Qwen2.5-{}", size);
+      if (!name.starts_with(same)) continue;
+      job.notes.push_back(fmt::format("{} has the sizes of Qwen2-{}", same, size));
+      name.replace(0, same.size(), fmt::format("Qwen2-{}", size));
+    }
+    if (!name.empty()) job.recipes.push_back(name);
+  }
+
+  // The stage of DeepSpeed's ZeRO, as shipped files are called: zero3_bf16.json, ds_z2_offload.
+  int stage_in(const std::string& name) {
+    for (const std::string_view word : {"zero", "stage", "z"}) {
+      for (std::size_t at = 0; (at = name.find(word, at)) != std::string::npos; ++at) {
+        std::size_t digit = at + word.size();
+        if (digit < name.size() && (name[digit] == '_' || name[digit] == '-')) ++digit;
+        if (digit < name.size() && name[digit] >= '0' && name[digit] <= '3')
+          return name[digit] - '0';
+      }
+    }
+    return -1;
+  }
+
+  void read_deepspeed(const std::string& path) {
+    const std::string name = lower(path.substr(path.rfind('/') + 1));
+    zero_ = stage_in(name);
+    if (zero_ < 0) {
+      miss_key(job, "plan", "zero", fmt::format("ZeRO's stage, which {} has", shortened(path)));
+      return;
+    }
+    const bool offloads = name.find("offload") != std::string::npos;
+    if (offloads) offload_ = zero_ == 3 ? "parameters" : "optimizer";
+    job.notes.push_back(fmt::format("ZeRO {}{}, as {} is called", zero_,
+                                    offloads ? " with states in host memory" : "",
+                                    shortened(name)));
+  }
+
+  void read_zero_stage() {
+    zero_ = static_cast<int>(fields_.number("zero_stage", -1, 0));
+    const auto on_host = [&](const char* field) {
+      const std::string device = lower(fields_.word(field, "none"));
+      if (device != "none" && device != "cpu")
+        leave_out(fields_.written(field), "only cpu has a model");
+      return device == "cpu";
+    };
+    if (on_host("offload_optimizer_device")) offload_ = "optimizer";
+    if (on_host("offload_param_device")) offload_ = "parameters";
+  }
+
+  // FSDP 1 names a strategy, FSDP 2 whether parameters are resharded after the forward.
+  void read_fsdp() {
+    std::string strategy;
+    for (const std::string& word : list("fsdp")) strategy += lower(word) + " ";
+    strategy += lower(fields_.word("fsdp_config.sharding_strategy", "")) + " " +
+                lower(fields_.word("fsdp_config.reshard_after_forward", ""));
+    const auto holds = [&](const char* word) { return strategy.find(word) != std::string::npos; };
+    zero_ = 3;
+    if (holds("shard_grad_op") || holds("zero2") || holds("false") || holds(" 2")) zero_ = 2;
+    if (holds("no_shard") || holds(" 3")) zero_ = 0;
+    hybrid_ = holds("hybrid");
+    if (truth("fsdp_config.offload_params", false) || holds("offload")) offload_ = "parameters";
+  }
+
+  void read_sharding() {
+    const std::string type = lower(fields_.word("distributed_type", ""));
+    const bool shards = fields_.has("fsdp") || type == "fsdp" || fields_.has("dp_shard_size") ||
+                        fields_.has("fsdp_config.reshard_after_forward") ||
+                        truth("use_fsdp", false);
+    const std::string deepspeed = fields_.word("deepspeed", "");
+    if (!deepspeed.empty()) {
+      read_deepspeed(deepspeed);
+    } else if (fields_.has("zero_stage")) {
+      read_zero_stage();
+    } else if (shards) {
+      read_fsdp();
+    } else if (type == "megatron_lm") {
+      const SetField* set = fields_.find("distributed_type");
+      throw ConfigError(set->mark, "accelerate with Megatron-LM is not read here",
+                        "give Megatron-LM's own script: shardplan import megatron FILE");
+    }
+    if (zero_ >= 0) put("plan", "zero", std::to_string(zero_));
+    if (zero_ < 0 && deepspeed.empty()) put("plan", "zero", "0");
+    if (!offload_.empty()) put("plan", "offload", offload_);
+  }
+
+  std::int64_t context_ranks() {
+    return std::max(fields_.number("cp_size", 1), fields_.number("sp_size", 1));
+  }
+  // Ulysses' all-to-all; torch's ring, which gathers keys and values first unless it rotates them;
+  // ring attention of axolotl and ms-swift.
+  std::string_view context_exchange() {
+    if (fields_.number("sp_size", 1) > 1) return "a2a";
+    const std::string way =
+        lower(fields_.word("parallelism_config.parallelism_config_cp_comm_strategy", "allgather"));
+    const bool gathers = job.format == JobFormat::accelerate && way == "allgather";
+    return gathers ? "all_gather" : "p2p";
+  }
+
+  void read_devices() {
+    miss_cluster(job);
+    const std::int64_t tp = tp_ = fields_.number("tp_size", 1), cp = cp_ = context_ranks();
+    const std::int64_t nodes = fields_.number("num_machines", 1);
+    std::int64_t devices = fields_.number("num_processes", from_.devices, 0);
+    std::int64_t replicas = fields_.number("dp_replicate_size", 1);
+    const std::int64_t sharded = fields_.number("dp_shard_size", 1);
+    if (devices == 0 && sharded > 1) devices = replicas * sharded * tp * cp;
+    put("plan", "tp", std::to_string(tp));
+    if (cp > 1) put("plan", "cp", std::to_string(cp));
+    if (cp > 1) put("plan", "cp_comm", std::string(context_exchange()));
+    if (devices == 0 || devices % (tp * cp) != 0) {
+      return miss_key(job, "cluster", "devices", "the number of devices: --set cluster.devices=N");
+    }
+    dp_ = devices / (tp * cp);
+    put("cluster", "devices", std::to_string(devices));
+    put("plan", "dp", std::to_string(dp_));
+    if (hybrid_ && replicas == 1) replicas = nodes;
+    if (zero_ > 1 && replicas > 1 && dp_ % replicas == 0)
+      put("plan", "dp_replicate", std::to_string(replicas));
+  }
+
+  void assume(const char* field, const std::string& value) {
+    if (!fields_.has(field))
+      job.notes.push_back(fmt::format("{} is not written: {}, the default", field, value));
+  }
+
+  void read_batch() {
+    const std::int64_t micro =
+        fields_.number("per_device_train_batch_size", from_.defaults.micro_batch);
+    job.accumulation = fields_.number("gradient_accumulation_steps", 1);
+    put("plan", "micro_batch", std::to_string(micro));
+    assume("per_device_train_batch_size", std::to_string(micro));
+    if (dp_ > 0) {
+      put("training", "global_batch", std::to_string(micro * job.accumulation * dp_));
+    } else {
+      miss_key(job, "training", "global_batch",
+               fmt::format("the sequences of an iteration: {} of each data-parallel rank",
+                           micro * job.accumulation));
+    }
+    const std::int64_t length = fields_.number("max_length", from_.defaults.sequence, 0);
+    if (length == 0) {
+      miss_key(job, "training", "sequence", "tokens of a sequence: --set training.sequence=N");
+    } else {
+      put("training", "sequence", std::to_string(length));
+      assume("max_length", std::to_string(length));
+    }
+    if (truth("packing", false)) {
+      job.notes.emplace_back(
+          "samples are packed: every sequence is taken as full; --set training.sample_tokens and "
+          "training.packing for other lengths");
+    } else {
+      job.notes.emplace_back(
+          "every sequence is taken as full: shorter samples take less time; --set "
+          "training.sample_tokens='{mean: 650, p95: 2000}' describes their lengths");
+    }
+  }
+
+  // bf16 is what all but the oldest of these programs write or choose.
+  std::string precision() {
+    const std::string type = lower(fields_.word("torch_dtype", ""));
+    const std::string mixed = lower(fields_.word("mixed_precision", ""));
+    if (truth("bf16", false) || mixed == "bf16" || type == "bfloat16") return "bf16";
+    if (truth("fp16", false) || mixed == "fp16" || type == "float16") return "fp16";
+    if (mixed == "fp8") return "fp8";
+    if (truth("pure_bf16", false)) {
+      leave_out(fields_.written("pure_bf16"), "16-bit weights without fp32 ones: taken as bf16");
+      return "bf16";
+    }
+    if (from_.format == JobFormat::ms_swift || from_.format == JobFormat::accelerate) return "bf16";
+    return fields_.has("fp16") || fields_.has("bf16") || mixed == "no" || type == "float32"
+               ? "fp32"
+               : "bf16";
+  }
+
+  // What accelerate and DeepSpeed add to the stack peft, which is the Trainer's DDP and FSDP.
+  Value stack_of_sizes() {
+    Value stack;
+    if (tp_ > 1 || cp_ > 1 || zero_ == 1) stack.set("data_parallel_only", scalar_value("false"));
+    if (cp_ > 1) stack.set("context_parallel", scalar_value("true"));
+    if (stack.is_map())
+      job.notes.emplace_back("the stack peft is measured with DDP and FSDP alone");
+    return stack;
+  }
+
+  void read_training() {
+    put("training", "precision", precision());
+    const std::string attention = lower(fields_.word("attn_implementation", "auto"));
+    const bool unfused = attention == "eager" || attention == "disabled" || truth("eager", false);
+    Value stack = stack_of_sizes();
+    if (unfused) stack.set("attention", scalar_value("unfused"));
+    if (stack.is_map()) stack.set("base", scalar_value("peft"));
+    job.scenario.find("training")->set("stack", stack.is_map() ? stack : scalar_value("peft"));
+    for (const char* fused : {"flash_attention", "sdp_attention"}) fields_.find(fused);
+    const std::string name = lower(fields_.word("optim", "adamw_torch"));
+    const auto* row = std::ranges::find(optimizers, name, &Pair::first);
+    const bool adam = name.starts_with("adam");
+    if (row == optimizers.end() && !adam) leave_out(fields_.written("optim"), "taken as adam");
+    put("training", "optimizer",
+        row != optimizers.end() ? std::string(row->second) : std::string("adam"));
+    if (truth("torch_compile", false)) {
+      Value overlap;
+      overlap.set("compile", scalar_value("true"));
+      job.scenario.find("training")->set("overlap", overlap);
+    }
+    read_stage();
+  }
+
+  // LLaMA-Factory's stage, axolotl's rl, ms-swift's rlhf_type.
+  void read_stage() {
+    for (const char* field : {"stage", "rl", "rlhf_type"}) {
+      const std::string stage = lower(fields_.word(field, "sft"));
+      if (stage == "sft" || stage == "pt") continue;
+      leave_out(fields_.written(field),
+                "priced as supervised fine-tuning: a reference model, pairs and sampling are not");
+    }
+  }
+
+  // Which products have adapters; names of other families' layers are left out.
+  Value targets() {
+    const auto names = list("lora_target_modules");
+    const bool all = truth("lora_target_linear", false) ||
+                     std::ranges::any_of(names, [](const std::string& name) {
+                       return name == "all" || name == "all-linear";
+                     });
+    Value ours;
+    ours.kind = Value::Kind::sequence;
+    for (const std::string& name : all ? std::vector<std::string>{} : names) {
+      const auto* row = std::ranges::find(projections, name, &Pair::first);
+      if (row == projections.end()) {
+        leave_out(fmt::format("lora_target_modules {}", shortened(name)), "no projection of ours");
+        continue;
+      }
+      for (std::string_view rest = row->second; !rest.empty();) {
+        const std::size_t end = std::min(rest.find(' '), rest.size());
+        ours.items.push_back(scalar_value(std::string(rest.substr(0, end))));
+        rest.remove_prefix(std::min(end + 1, rest.size()));
+      }
+    }
+    return ours.items.empty() ? scalar_value("all-linear") : ours;
+  }
+
+  bool reads_four_bits() {
+    const std::int64_t bits = fields_.number("bits", 0, 0);
+    const bool eight = truth("load_in_8bit", false) || bits == 8;
+    if (eight)
+      job.notes.emplace_back("a base of 8 bits (LLM.int8) is taken as one of fp8, of one byte too");
+    eight_bits_ = eight;
+    return truth("load_in_4bit", false) || bits == 4;
+  }
+
+  void read_fine_tuning() {
+    std::string adapter = lower(fields_.word("adapter", ""));
+    if (adapter.empty())
+      adapter = truth("use_peft", false) || fields_.has("lora_r") ? "lora" : from_.defaults.adapter;
+    const bool four = reads_four_bits();
+    if (adapter == "lora" && four) adapter = "qlora";
+    if (adapter == "none" || adapter == "null") adapter = "full";
+    if (adapter != "full" && adapter != "lora" && adapter != "qlora") {
+      const SetField* set = fields_.find("adapter");
+      throw ConfigError(set->mark, fmt::format("{} has no model here", quote(shortened(adapter))),
+                        "allowed: full, lora, qlora");
+    }
+    Value tuning;
+    tuning.set("method", scalar_value(adapter));
+    if (adapter != "full") {
+      const auto& usual = from_.defaults;
+      const std::int64_t rank = fields_.number("lora_r", usual.rank);
+      const double alpha =
+          real("lora_alpha", static_cast<double>(usual.alpha > 0 ? usual.alpha : 2 * rank));
+      const double dropout = real("lora_dropout", usual.dropout);
+      tuning.set("rank", scalar_value(std::to_string(rank)));
+      tuning.set("alpha", scalar_value(fmt::format("{}", alpha)));
+      tuning.set("targets", targets());
+      if (dropout > 0) tuning.set("dropout", scalar_value(fmt::format("{}", dropout)));
+      if (eight_bits_) tuning.set("base_precision", scalar_value("fp8"));
+      if (adapter == "qlora" && !truth("double_quantization", true))
+        tuning.set("double_quantization", scalar_value("false"));
+      assume("lora_r", std::to_string(rank));
+    }
+    job.scenario.find("training")->set("fine_tuning", tuning);
+  }
+
+  void read_recomputation() {
+    const bool usual =
+        from_.defaults.checkpointing && !truth("disable_gradient_checkpointing", false);
+    const bool checkpoints = truth("gradient_checkpointing", usual) ||
+                             truth("fsdp_config.activation_checkpointing", false);
+    put("plan", "recompute", checkpoints ? "full" : "none");
+    const std::string way = lower(fields_.written("gradient_checkpointing"));
+    if (way.find("offload") != std::string::npos)
+      leave_out(fields_.written("gradient_checkpointing"),
+                "inputs of layers are taken as kept on the device");
+  }
+
+  TrainerJob from_;
+  SettingFields& fields_;
+  int zero_ = -1;        // -1: not sharded
+  bool hybrid_ = false;  // shards within a node
+  bool eight_bits_ = false;
+  std::string offload_;
+  std::int64_t tp_ = 1, cp_ = 1;
+  std::int64_t dp_ = 0;  // 0: not known
+};
+
+}  // namespace
+
+ImportedJob import_trainer(const std::string& text, const std::string& file, JobFormat format) {
+  TrainerImport in(read_trainer_job(text, file, format));
+  in.read();
+  return std::move(in.job);
+}
+
+}  // namespace planner

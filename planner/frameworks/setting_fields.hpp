@@ -1,0 +1,45 @@
+// The settings of a framework's configuration, asked for by name with their defaults; what nobody
+// asked for is listed.
+#pragma once
+
+#include <cstdint>
+#include <set>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "planner/exchange/imported_job.hpp"
+#include "planner/frameworks/overrides_text.hpp"
+
+namespace planner {
+
+class SettingFields {
+ public:
+  // `harmless`: what settings begin with that change neither time nor memory of an iteration.
+  SettingFields(std::vector<SetField> fields, std::span<const std::string_view> harmless);
+
+  bool has(std::string_view field) const;
+  // The last setting of the name, which counts; null for none.
+  const SetField* find(std::string_view field);
+  // Throw costmodel::ConfigError at the place of a value that is not one. -1 stands where `least`
+  // is -1.
+  std::int64_t number(std::string_view field, std::int64_t otherwise, std::int64_t least = 1);
+  bool flag(std::string_view field, bool otherwise);
+  std::string word(std::string_view field, std::string_view otherwise);
+
+  // Settings that were never asked for and change time or memory, as "NAME = VALUE".
+  std::vector<std::string> rest() const;
+  // Of one that was asked for: "NAME = VALUE"; empty when it is not set.
+  std::string written(std::string_view field) const;
+
+ private:
+  std::vector<SetField> fields_;
+  std::span<const std::string_view> harmless_;
+  std::set<std::string, std::less<>> asked_;
+};
+
+// Lists them as left out.
+void leave_out_rest(ImportedJob& job, const SettingFields& fields);
+
+}  // namespace planner

@@ -1,0 +1,42 @@
+// What those write who train with Hugging Face's Trainer: configurations of accelerate, axolotl and
+// LLaMA-Factory, commands of ms-swift, and the Trainer's own arguments as YAML or after a
+// launcher. All come out in the Trainer's words: model_name_or_path, per_device_train_batch_size,
+// lora_r.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "planner/exchange/imported_job.hpp"
+#include "planner/frameworks/setting_fields.hpp"
+
+namespace planner {
+
+// What holds where a setting is not written.
+struct TrainerDefaults {
+  std::int64_t micro_batch = 8;
+  std::int64_t sequence = 0;  // 0: it has to be written
+  bool checkpointing = false;
+  std::string_view adapter = "none";
+  std::int64_t rank = 8;
+  std::int64_t alpha = 16;  // 0: twice the rank
+  double dropout = 0;
+};
+
+struct TrainerJob {
+  JobFormat format = JobFormat::trainer;
+  TrainerDefaults defaults;
+  SettingFields fields;
+  std::int64_t devices = 0;  // 0: not written
+};
+
+// Which of them a text is; nothing for another.
+std::optional<JobFormat> trainer_format(const std::string& text);
+
+// Throws costmodel::ConfigError for a text that cannot be read, and for a command whose settings
+// are in another file.
+TrainerJob read_trainer_job(const std::string& text, const std::string& file, JobFormat format);
+
+}  // namespace planner

@@ -1,0 +1,125 @@
+// Fine-tuning jobs of Hugging Face's Trainer and what is built on it, as scenarios that evaluate.
+#include "planner/frameworks/import_trainer.hpp"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <string>
+
+#include "costmodel/base/error.hpp"
+#include "planner/frameworks/trainer_words.hpp"
+#include "tests/costmodel/support/scenarios.hpp"
+
+namespace import_trainer_test {
+
+using costmodel::Scenario;
+using planner::ImportedJob;
+
+namespace {
+
+ImportedJob job_of(const std::string& text) {
+  const auto format = planner::trainer_format(text);
+  REQUIRE(format);
+  return planner::import_trainer(text, "x", *format);
+}
+
+// With what --cluster and --set add.
+Scenario scenario_of(ImportedJob job, const char* model) {
+  planner::set_cluster(job, "dgx-h100");
+  planner::set_key(job, std::string("model=") + model, {});
+  planner::assume_devices(job, 8);
+  CHECK_MESSAGE(job.missing.empty(), (job.missing.empty() ? "" : job.missing.front().key));
+  return scenarios::read(to_yaml(job));
+}
+
+bool has_line_with(const std::vector<std::string>& lines, const char* word) {
+  return std::ranges::any_of(
+      lines, [&](const std::string& line) { return line.find(word) != std::string::npos; });
+}
+
+}  // namespace
+
+TEST_CASE("axolotl: QLoRA by FSDP with parameters on the host") {
+  const auto job = job_of(
+      "base_model: casperhansen/llama-3-70b-fp16\nadapter: qlora\nload_in_4bit: true\n"
+      "lora_r: 8\nlora_alpha: 16\nlora_dropout: 0.05\nlora_target_linear: true\n"
+      "sequence_len: 512\nmicro_batch_size: 1\ngradient_accumulation_steps: 4\nbf16: auto\n"
+      "gradient_checkpointing: true\nfsdp:\n  - full_shard\n  - auto_wrap\n"
+      "fsdp_config:\n  fsdp_offload_params: true\n  fsdp_sharding_strategy: FULL_SHARD\n");
+  CHECK(job.recipes == std::vector<std::string>{"llama-3-70b-fp16"});
+  CHECK(job.left_out.empty());
+  const Scenario s = scenario_of(job, "llama-3-70b");
+  CHECK(s.cluster.devices == 8);
+  CHECK(s.training.global_batch == 32);
+  CHECK(s.training.sequence == 512);
+  CHECK(s.plan.zero == 3);
+}
+
+TEST_CASE("LLaMA-Factory: ZeRO by the name of DeepSpeed's file, its own defaults, targets") {
+  const auto job = job_of(
+      "deepspeed --num_gpus 3 src/train_bash.py --deepspeed ds_z3_config.json --stage sft "
+      "--do_train --model_name_or_path meta-llama/Meta-Llama-3-8B --finetuning_type lora "
+      "--lora_target q_proj,v_proj --cutoff_len 1024 --per_device_train_batch_size 1 "
+      "--gradient_accumulation_steps 2 --fp16\n");
+  const auto& training = *job.scenario.find("training");
+  CHECK(training.find("global_batch")->text == "6");
+  CHECK(training.find("precision")->text == "fp16");
+  const auto& tuning = *training.find("fine_tuning");
+  CHECK(tuning.find("method")->text == "lora");
+  CHECK(tuning.find("rank")->text == "8");
+  CHECK(tuning.find("alpha")->text == "16");
+  REQUIRE(tuning.find("targets")->items.size() == 2);
+  CHECK(tuning.find("targets")->items[1].text == "v");
+  CHECK(job.scenario.find("plan")->find("zero")->text == "3");
+  CHECK(job.scenario.find("plan")->find("recompute")->text == "full");
+  CHECK(job.recipes == std::vector<std::string>{"Llama-3-8B"});
+  CHECK(scenario_of(job, "llama-3-8b").cluster.devices == 3);
+  CHECK(job_of("model_name_or_path: a/b\nstage: dpo\nfinetuning_type: full\n")
+            .left_out.front()
+            .starts_with("stage = dpo: priced as supervised"));
+}
+
+TEST_CASE("accelerate: FSDP 2, hybrid groups, tensor and context parallelism") {
+  const std::string begin =
+      "distributed_type: FSDP\nmixed_precision: bf16\nnum_machines: 1\nnum_processes: 8\n"
+      "fsdp_config: {fsdp_version: 2, fsdp_reshard_after_forward: true, "
+      "fsdp_activation_checkpointing: true}\n";
+  auto job = job_of(begin);
+  CHECK(job.scenario.find("plan")->find("zero")->text == "3");
+  CHECK(job.scenario.find("plan")->find("recompute")->text == "full");
+  CHECK(std::ranges::any_of(job.missing,
+                            [](const auto& key) { return key.key == "training.sequence"; }));
+  job = job_of(begin +
+               "parallelism_config:\n  parallelism_config_dp_replicate_size: 2\n"
+               "  parallelism_config_dp_shard_size: 2\n  parallelism_config_tp_size: 2\n");
+  planner::set_key(job, "training.sequence=4096", {});
+  const Scenario s = scenario_of(job, "llama-3.1-8b");
+  CHECK(s.plan.tp == 2);
+  CHECK(s.plan.dp == 4);
+  CHECK(s.training.global_batch == 32);
+  job = job_of(
+      "distributed_type: DEEPSPEED\nnum_processes: 8\ndeepspeed_config: {zero_stage: 1, "
+      "offload_optimizer_device: nvme}\n");
+  planner::set_key(job, "training.sequence=4096", {});
+  CHECK(scenario_of(job, "llama-3.1-8b").plan.zero == 1);
+  CHECK(has_line_with(job.left_out, "only cpu has a model"));
+}
+
+TEST_CASE("ms-swift: its defaults; 8 bits; what has no model here is refused at its place") {
+  auto job = job_of(
+      "NPROC_PER_NODE=2 swift sft --model Qwen/Qwen2.5-7B-Instruct --tuner_type lora "
+      "--torch_dtype bfloat16 --max_length 2048 --quant_bits 8 --target_modules all-linear "
+      "--gradient_accumulation_steps $(expr 16 / 2) --deepspeed zero2\n");
+  CHECK(job.recipes == std::vector<std::string>{"Qwen2-7B-Instruct"});
+  CHECK(job.scenario.find("training")->find("fine_tuning")->find("base_precision")->text == "fp8");
+  CHECK(scenario_of(job, "qwen2-7b").training.global_batch == 16);
+  CHECK_THROWS_WITH_AS(job_of("model_name_or_path: a/b\nfinetuning_type: freeze\n"),
+                       doctest::Contains("x:2:1: 'freeze' has no model here"),
+                       costmodel::ConfigError);
+  CHECK_THROWS_WITH_AS(job_of("base_model: a/b\nlora_alpha: many\nadapter: lora\n"),
+                       doctest::Contains("'many' is no number"), costmodel::ConfigError);
+  CHECK_THROWS_WITH_AS(job_of("distributed_type: MEGATRON_LM\n"),
+                       doctest::Contains("with Megatron-LM is not read"), costmodel::ConfigError);
+}
+
+}  // namespace import_trainer_test
