@@ -79,8 +79,8 @@ void assume_devices(ImportedJob& job, std::int64_t per_node) {
                   devices));
   const auto batch = std::ranges::find(job.missing, "training.global_batch", &MissingKey::key);
   if (batch == job.missing.end()) return;
-  const std::int64_t sequences =
-      plan_size(job, "micro_batch") * job.accumulation * (devices / model);
+  const std::int64_t each = std::min(job.accumulation, most);  // products stay whole
+  const std::int64_t sequences = plan_size(job, "micro_batch") * each * (devices / model);
   job.missing.erase(batch);
   job.scenario.find("training")->set("global_batch", scalar_value(fmt::format("{}", sequences)));
   job.notes.push_back(job.accumulation == 1

@@ -76,7 +76,7 @@ class NanotronImport {
                        dp = fields_.number("parallelism.dp", 1),
                        ep = fields_.number("parallelism.expert_parallel_size", 1);
     miss_cluster(job);
-    put("cluster", "devices", tp * pp * cp * dp);
+    put("cluster", "devices", product({tp, pp, cp, dp}));
     put("plan", "tp", tp);
     put("plan", "pp", pp);
     put("plan", "dp", dp);
@@ -85,7 +85,7 @@ class NanotronImport {
     const std::int64_t micro = fields_.number("tokens.micro_batch_size", 1),
                        each = fields_.number("tokens.batch_accumulation_per_replica", 1);
     put("plan", "micro_batch", micro);
-    put("training", "global_batch", micro * each * dp);
+    put("training", "global_batch", product({micro, each, dp}));
     put("training", "sequence", fields_.number("tokens.sequence_length", 1));
     read_training(tp, pp);
     leave_out_rest(job, fields_);
@@ -119,8 +119,8 @@ class NanotronImport {
     }
     std::vector<std::string> notes;
     Value ours = to_value(read_model_map(fields, notes));
-    const std::int64_t multiple = fields_.number("model.make_vocab_size_divisible_by", 1) *
-                                  fields_.number("parallelism.tp", 1),
+    const std::int64_t multiple = product({fields_.number("model.make_vocab_size_divisible_by", 1),
+                                           fields_.number("parallelism.tp", 1)}),
                        words = fields_.number("model.model_config.vocab_size", 1);
     ours.set("vocab", scalar_value(std::to_string((words + multiple - 1) / multiple * multiple)));
     job.scenario.set("model", std::move(ours));

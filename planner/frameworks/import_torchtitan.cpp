@@ -128,13 +128,6 @@ class TorchtitanImport {
     if (d_.tp > 1) put("plan", "sequence_parallel", sharded ? "true" : "false");
   }
 
-  static std::int64_t product(std::initializer_list<std::int64_t> factors) {
-    std::int64_t product = 1;
-    for (const std::int64_t factor : factors)
-      if (__builtin_mul_overflow(product, factor, &product)) return largest;
-    return std::min(product, largest);
-  }
-
   void read_context() {
     put("plan", "cp", d_.cp);
     const std::string rotates =
@@ -397,8 +390,6 @@ class TorchtitanImport {
     job.scenario.find("training")
         ->set("stack", stack.is_map() ? stack : scalar_value("torchtitan"));
   }
-
-  static constexpr std::int64_t largest = 1'000'000'000'000;
 
   TorchtitanFields fields_;
   std::int64_t devices_;

@@ -158,7 +158,8 @@ class TrainerImport {
   }
 
   void read_zero_stage() {
-    zero_ = static_cast<int>(fields_.number("zero_stage", -1, 0));
+    constexpr std::int64_t beyond = 4;  // a stage that the plan refuses
+    zero_ = static_cast<int>(std::min(fields_.number("zero_stage", 0, 0), beyond));
     const auto on_host = [&](const char* field) {
       const std::string device = lower(fields_.word(field, "none"));
       if (device != "none" && device != "cpu")
@@ -225,14 +226,14 @@ class TrainerImport {
     std::int64_t devices = fields_.number("num_processes", from_.devices, 0);
     std::int64_t replicas = fields_.number("dp_replicate_size", 1);
     const std::int64_t sharded = fields_.number("dp_shard_size", 1);
-    if (devices == 0 && sharded > 1) devices = replicas * sharded * tp * cp;
+    if (devices == 0 && sharded > 1) devices = product({replicas, sharded, tp, cp});
     put("plan", "tp", std::to_string(tp));
     if (cp > 1) put("plan", "cp", std::to_string(cp));
     if (cp > 1) put("plan", "cp_comm", std::string(context_exchange()));
-    if (devices == 0 || devices % (tp * cp) != 0) {
+    if (devices == 0 || devices % product({tp, cp}) != 0) {
       return miss_key(job, "cluster", "devices", "the number of devices: --set cluster.devices=N");
     }
-    dp_ = devices / (tp * cp);
+    dp_ = devices / product({tp, cp});
     put("cluster", "devices", std::to_string(devices));
     put("plan", "dp", std::to_string(dp_));
     if (hybrid_ && replicas == 1) replicas = nodes;
@@ -252,11 +253,11 @@ class TrainerImport {
     put("plan", "micro_batch", std::to_string(micro));
     assume("per_device_train_batch_size", std::to_string(micro));
     if (dp_ > 0) {
-      put("training", "global_batch", std::to_string(micro * job.accumulation * dp_));
+      put("training", "global_batch", std::to_string(product({micro, job.accumulation, dp_})));
     } else {
       miss_key(job, "training", "global_batch",
                fmt::format("the sequences of an iteration: {} of each data-parallel rank",
-                           micro * job.accumulation));
+                           product({micro, job.accumulation})));
     }
     const std::int64_t length = fields_.number("max_length", from_.defaults.sequence, 0);
     if (length == 0) {

@@ -15,6 +15,7 @@ struct SetField {
   std::vector<std::string> values;  // of a list its items, else one; true, false and null in small
   costmodel::Mark mark;
   std::string unknown;  // what of the value the script does not say: "$TP"; else ""
+  std::string name;     // as the file has it, where `field` is another name of it; else ""
 };
 
 struct OverridesText {

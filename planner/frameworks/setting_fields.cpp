@@ -16,14 +16,15 @@ using namespace costmodel;
 
 namespace {
 
-constexpr std::int64_t most = 1'000'000'000'000;  // larger than any size, and products stay whole
+constexpr std::int64_t most = 1'000'000'000'000;  // larger than any size
 
 std::string value_of(const SetField& set) {
   return set.values.empty() ? set.unknown : fmt::format("{}", fmt::join(set.values, ", "));
 }
 
 std::string text_of(const SetField& set) {
-  return shortened(fmt::format("{} = {}", set.field, value_of(set)), 100);
+  return shortened(fmt::format("{} = {}", set.name.empty() ? set.field : set.name, value_of(set)),
+                   100);
 }
 
 }  // namespace
@@ -102,6 +103,13 @@ std::string SettingFields::written(std::string_view field) const {
   for (const auto& set : fields_)
     if (set.field == field) text = text_of(set);
   return text;
+}
+
+std::int64_t product(std::initializer_list<std::int64_t> factors) {
+  std::int64_t product = 1;
+  for (const std::int64_t factor : factors)
+    if (__builtin_mul_overflow(product, factor, &product)) return most;
+  return std::min(product, most);
 }
 
 void leave_out_rest(ImportedJob& job, const SettingFields& fields) {

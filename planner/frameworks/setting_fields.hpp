@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <initializer_list>
 #include <set>
 #include <span>
 #include <string>
@@ -38,6 +39,9 @@ class SettingFields {
   std::span<const std::string_view> harmless_;
   std::set<std::string, std::less<>> asked_;
 };
+
+// Of sizes that a file has; at most 10^12, which is beyond any.
+std::int64_t product(std::initializer_list<std::int64_t> factors);
 
 // Lists them as left out.
 void leave_out_rest(ImportedJob& job, const SettingFields& fields);

@@ -113,7 +113,7 @@ TrainerDefaults defaults_of(JobFormat format) {
 }
 
 // "fsdp_config.fsdp_offload_params" and "fsdp_config.offload_params" are the same.
-std::string name_of(std::string field) {
+std::string trainers_field(std::string field) {
   std::ranges::replace(field, '-', '_');
   for (const auto& [theirs, ours] : renames)
     if (field == theirs) return std::string(ours);
@@ -162,7 +162,8 @@ std::vector<SetField> flags_of(const ShellWords& words) {
   for (const ShellWord& word : words) {
     if (word.text.starts_with("--")) {
       const std::size_t equals = std::min(word.text.find('='), word.text.size());
-      fields.push_back({name_of(word.text.substr(2, equals - 2)), {}, word.mark, ""});
+      std::string name = word.text.substr(2, equals - 2);
+      fields.push_back({trainers_field(name), {}, word.mark, "", std::move(name)});
       if (equals < word.text.size()) fields.back().values = {word.text.substr(equals + 1)};
     } else if (!fields.empty() && word.text.ends_with(".py")) {
       continue;  // the script that a launcher starts
@@ -232,7 +233,10 @@ TrainerJob read_trainer_job(const std::string& text, const std::string& file, Jo
                                    "finetuning_type:", "cutoff_len:"});
   if (!yaml) return of_command(text, file);
   std::vector<SetField> fields = read_yaml(text, file);
-  for (SetField& field : fields) field.field = name_of(field.field);
+  for (SetField& field : fields) {
+    field.name = field.field;
+    field.field = trainers_field(field.field);
+  }
   return {format, defaults_of(format), {std::move(fields), trainer_harmless()}};
 }
 
