@@ -31,20 +31,23 @@ const ExportTarget& target_of(const std::string& name) {
                     fmt::format("allowed: --to {}", export_target_names));
 }
 
-// Megatron-Bridge alone has words for a frozen base with adapters, in 16 bits.
 void require_words_for_adapters(const Scenario& s, const ExportTarget& target) {
   const FineTuning& f = s.training.fine_tuning;
-  const bool plain = f.base == BasePrecision::bf16;
-  if (!f.adapts() || (target.name == std::string_view("megatron-bridge") && plain)) return;
+  const bool plain = f.base == BasePrecision::bf16, four = f.base == BasePrecision::nf4;
+  const bool worded = (plain && target.adapters != AdapterWords::none) ||
+                      (four && target.adapters == AdapterWords::nf4);
+  if (!f.adapts() || worded) return;
+  const bool bridge = plain && s.training.stack.name == "megatron-bridge",
+             peft = (plain || four) && s.training.stack.name == "peft";
   throw ConfigError(
       {s.file, 0, 0},
       plain ? fmt::format("the export to {} has no words for training.fine_tuning", target.name)
             : fmt::format("the export to {} has no words for a frozen base in {}", target.name,
                           base_precision_names[static_cast<std::size_t>(f.base)]),
-      plain && s.training.stack.name == "megatron-bridge"
-          ? "export it --to megatron-bridge"
-          : "export it without: --set 'training.fine_tuning={method: full}', and add the "
-            "adapters in the framework's own configuration");
+      bridge ? "export it --to megatron-bridge"
+      : peft ? "export it --to axolotl, llama-factory or accelerate"
+             : "export it without: --set 'training.fine_tuning={method: full}', and add the "
+               "adapters in the framework's own configuration");
 }
 
 }  // namespace

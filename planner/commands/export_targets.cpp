@@ -5,6 +5,7 @@
 #include "planner/frameworks/export_bridge.hpp"
 #include "planner/frameworks/export_nemo.hpp"
 #include "planner/frameworks/export_torchtitan.hpp"
+#include "planner/frameworks/export_trainer.hpp"
 #include "planner/frameworks/json_deepspeed.hpp"
 #include "planner/frameworks/launch_script.hpp"
 #include "planner/frameworks/launcher.hpp"
@@ -74,13 +75,21 @@ Exported to_torchtitan_python(const Scenario& scenario, const ParallelPlan& plan
   return to_settings(export_torchtitan(scenario, plan, TorchtitanVersion::python));
 }
 
+template <TrainerTarget Target>
+Exported to_trainer(const Scenario& scenario, const ParallelPlan& plan) {
+  const TrainerExport exported = export_trainer(scenario, plan, Target);
+  Table table{{{"key", false}, {"value", false}}, {}};
+  for (const auto& [name, value] : exported.settings) table.rows.push_back({name, value});
+  return {exported.script, rows_json(table), exported.notes};
+}
+
 }  // namespace
 
 std::span<const ExportTarget> export_targets() {
-  static constexpr std::array<ExportTarget, 8> targets{
+  static constexpr std::array<ExportTarget, 11> targets{
       {{"megatron", "a launch script of pretrain_gpt.py; its arguments", to_megatron},
        {"megatron-bridge", "a script that starts a Python program with overrides; the overrides",
-        to_bridge},
+        to_bridge, AdapterWords::plain},
        {"nemo", "a script that starts a Python program on a recipe of NeMo 2.x; its fields",
         to_nemo},
        {"torchtitan",
@@ -93,7 +102,13 @@ std::span<const ExportTarget> export_targets() {
        {"deepspeed", "a script that writes ds_config.json and launches; ds_config.json",
         export_deepspeed},
        {"slurm", "a batch script of pretrain_gpt.py; its arguments", to_slurm},
-       {"kubernetes", "a Job of pretrain_gpt.py; its arguments", to_kubernetes}}};
+       {"kubernetes", "a Job of pretrain_gpt.py; its arguments", to_kubernetes},
+       {"axolotl", "a script that writes its YAML and launches; its settings",
+        to_trainer<TrainerTarget::axolotl>, AdapterWords::nf4},
+       {"llama-factory", "a script that writes its YAML and launches; its settings",
+        to_trainer<TrainerTarget::llama_factory>, AdapterWords::nf4},
+       {"accelerate", "a script that writes accelerate's YAML and launches TRL; its settings",
+        to_trainer<TrainerTarget::accelerate>, AdapterWords::nf4}}};
   return targets;
 }
 

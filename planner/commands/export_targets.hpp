@@ -2,6 +2,7 @@
 // row.
 #pragma once
 
+#include <cstdint>
 #include <span>
 #include <string_view>
 
@@ -11,12 +12,17 @@ namespace planner {
 
 // Of all rows, for the help of --to.
 inline constexpr std::string_view export_target_names =
-    "megatron, megatron-bridge, nemo, torchtitan, torchtitan-python, deepspeed, slurm, kubernetes";
+    "megatron, megatron-bridge, nemo, torchtitan, torchtitan-python, deepspeed, slurm, kubernetes, "
+    "axolotl, llama-factory, accelerate";
+
+// Which frozen base with adapters a target has words for: none, one of 16 bits, of 4 bits too.
+enum class AdapterWords : std::uint8_t { none, plain, nf4 };
 
 struct ExportTarget {
   std::string_view name;    // of --to
   std::string_view writes;  // in text, and as JSON
   Exported (*exported)(const costmodel::Scenario& scenario, const costmodel::ParallelPlan& plan);
+  AdapterWords adapters = AdapterWords::none;
 };
 
 std::span<const ExportTarget> export_targets();

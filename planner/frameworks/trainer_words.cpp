@@ -206,12 +206,21 @@ bool is_yaml(const std::string& text, std::initializer_list<std::string_view> ke
 
 }  // namespace
 
-std::optional<JobFormat> trainer_format(const std::string& text) {
+namespace {
+
+std::optional<JobFormat> yaml_format(const std::string& text) {
   if (is_yaml(text, {"distributed_type:", "compute_environment:"})) return JobFormat::accelerate;
   if (has_line(text, "base_model:")) return JobFormat::axolotl;
   if (is_yaml(text, {"finetuning_type:", "cutoff_len:"})) return JobFormat::llama_factory;
   if (is_yaml(text, {"model_name_or_path:", "per_device_train_batch_size:"}))
     return is_yaml(text, {"stage:", "template:"}) ? JobFormat::llama_factory : JobFormat::trainer;
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::optional<JobFormat> trainer_format(const std::string& text) {
+  if (const auto format = yaml_format(here_document(text, "YAML"))) return format;
   const auto holds = [&](const char* word) { return text.find(word) != std::string::npos; };
   if (holds("--per_device_train_batch_size") || holds("--model_name_or_path") ||
       holds("llamafactory-cli train") || holds("swift sft") || holds("swift pt") ||
@@ -228,16 +237,28 @@ std::optional<JobFormat> trainer_format(const std::string& text) {
 }
 
 TrainerJob read_trainer_job(const std::string& text, const std::string& file, JobFormat format) {
-  const bool yaml = format == JobFormat::accelerate || format == JobFormat::axolotl ||
-                    is_yaml(text, {"model_name_or_path:", "per_device_train_batch_size:",
-                                   "finetuning_type:", "cutoff_len:"});
-  if (!yaml) return of_command(text, file);
-  std::vector<SetField> fields = read_yaml(text, file);
+  const std::string document = here_document(text, "YAML");
+  if (!yaml_format(document)) return of_command(text, file);
+  std::vector<SetField> fields = read_yaml(document, file);
   for (SetField& field : fields) {
     field.name = field.field;
     field.field = trainers_field(field.field);
   }
-  return {format, defaults_of(format), {std::move(fields), trainer_harmless()}};
+  Launched launched;
+  if (holds_document(text, "YAML")) {  // a script, whose command has further arguments
+    const ShellScript script = read_shell(text, file);
+    for (const ShellWords& command : script.commands) {
+      const auto more = flags_of(command);
+      const bool starts = std::ranges::any_of(command, [](const ShellWord& word) {
+        return word.text == "torchrun" || word.text == "accelerate";
+      });
+      if (!starts) continue;
+      launched = launched_by(script, command);
+      fields.insert(fields.end(), more.begin(), more.end());
+    }
+  }
+  return {
+      format, defaults_of(format), {std::move(fields), trainer_harmless()}, launched.world_size};
 }
 
 }  // namespace planner

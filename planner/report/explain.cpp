@@ -275,7 +275,7 @@ void data_rows(const Estimate& e, const Scenario& s, Evaluator& evaluator, Rows&
                : "optimizer: passes over gradients and states at memory bandwidth");
 }
 
-// Of an optimizer that treats parameters unlike.
+// Of an optimizer that treats parameters differently.
 void optimizer_rows(const costmodel::OptimizerShare& share, const Scenario& s, Rows& rows) {
   if (keeps_alike(s.training.optimizer)) return;
   rows.add("moments", format_bytes(share.moments),

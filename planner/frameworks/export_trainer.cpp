@@ -1,0 +1,286 @@
+#include "planner/frameworks/export_trainer.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "planner/frameworks/torchrun_script.hpp"
+
+namespace planner {
+
+using namespace costmodel;
+
+namespace {
+
+using Lines = std::vector<std::pair<std::string, std::string>>;  // "fsdp_config.offload_params"
+
+struct Program {
+  std::string_view name, file, start;
+};
+constexpr std::array<Program, 3> programs{
+    {{"axolotl", "axolotl.yaml", "-m axolotl.cli.train axolotl.yaml"},
+     {"LLaMA-Factory", "llama_factory.yaml", "-m llamafactory.launcher llama_factory.yaml"},
+     {"accelerate", "accelerate.yaml", ""}}};
+const Program& program_of(TrainerTarget target) {
+  return programs[static_cast<std::size_t>(target)];
+}
+
+void check_sizes(const Scenario& s, const ParallelPlan& p, TrainerTarget target, Refusals& r) {
+  const bool factory = target == TrainerTarget::llama_factory;
+  r.refuse(p.pp > 1 || p.ep > 1, p.pp > 1 ? "pp" : "ep",
+           "the Trainer has neither pipeline nor expert parallelism", "set pp: 1, and ep: 1");
+  r.refuse(factory && (p.tp > 1 || p.cp > 1), p.tp > 1 ? "tp" : "cp",
+           "the Trainer is data-parallel alone here", "set tp: 1, and cp: 1");
+  r.refuse((p.tp > 1 || p.cp > 1) && p.zero < 2, "zero",
+           "tensor and context parallelism go with FSDP 2", "set zero: 3, or 2");
+  r.refuse(p.tp > 1 && p.sequence_parallel, "sequence_parallel",
+           "tensor parallelism of transformers does not shard the sequence",
+           "set sequence_parallel: false");
+  r.refuse(p.dp_replicate > 1 && factory, "dp_replicate", "no key groups replicas",
+           "set dp_replicate: 1");
+  r.refuse(p.zero == 1, "zero", "FSDP shards gradients too", "set zero: 2");
+  r.refuse(p.recompute.granularity == Recomputation::selective || p.recompute.layers > 0,
+           "recompute", "gradient checkpointing is of every layer", "set recompute: full, or none");
+  r.refuse(p.zero_plus_plus.partition > 1, "zero_hpz_partition_size",
+           std::string(no_zero_plus_plus), std::string(without_zero_plus_plus));
+  r.refuse(p.shards_states_further(), "outer_dp_sharding", std::string(no_further_shards),
+           std::string(without_further_shards));
+  const bool states = p.offload.optimizer > 0, parameters = p.offload.parameters > 0;
+  r.refuse((states || parameters) && p.zero < 2, "offload", "states go to the host where sharded",
+           "set zero: 3, or 2");
+  r.refuse(states && !parameters && !factory, "offload",
+           "FSDP keeps parameters, gradients and states on the host together",
+           "set offload: parameters");
+  r.refuse(states && p.offload.optimizer < 1, "offload", "states go to the host together",
+           "set offload: optimizer, or parameters");
+  r.refuse(s.training.fine_tuning.method == FineTuningMethod::qlora &&
+               s.training.fine_tuning.base != BasePrecision::nf4,
+           "fine_tuning", "bitsandbytes' 4 bits are nf4", "set base_precision: nf4");
+}
+
+void check_numbers(const Scenario& s, Refusals& r) {
+  const Precision precision = s.training.precision;
+  r.refuse(is_narrow(precision), "precision",
+           fmt::format("{} is no precision of the Trainer's arguments", to_string(precision)),
+           "set training.precision: bf16");
+  r.refuse(s.training.optimizer == Optimizer::sgd, "optimizer", "its sgd has no momentum",
+           "set training.optimizer: plain-sgd");
+  r.refuse(s.training.optimizer == Optimizer::muon, "optimizer", "muon is not among its optimizers",
+           "set training.optimizer: adam");
+}
+
+// The hub's name, which a shipped model's source has; else the user's to fill in.
+std::string model_of(const Scenario& s) {
+  constexpr std::string_view hub = "Hugging Face ";
+  const std::string& source = s.model.source;
+  if (!source.starts_with(hub)) return "REPLACE";
+  const std::string name =
+      source.substr(hub.size(), source.find_first_of(", ", hub.size()) - hub.size());
+  return name.find('/') == std::string::npos ? "REPLACE" : name;
+}
+
+std::string optimizer_of(const Scenario& s) {
+  switch (s.training.optimizer) {
+    case Optimizer::adam8bit: return "adamw_bnb_8bit";
+    case Optimizer::adafactor: return "adafactor";
+    case Optimizer::plain_sgd: return "sgd";
+    default: return "adamw_torch_fused";
+  }
+}
+
+std::vector<std::string> targets_of(const FineTuning& f) {
+  std::vector<std::string> names;
+  for (std::size_t i = 0; i < adapter_target_names.size(); ++i)
+    if (f.has(static_cast<AdapterTarget>(i)))
+      names.push_back(fmt::format("{}_proj", adapter_target_names[i]));
+  return names;
+}
+
+std::string list_of(const std::vector<std::string>& names, std::string_view between) {
+  std::string text;
+  for (const auto& name : names) text += (text.empty() ? "" : std::string(between)) + name;
+  return text;
+}
+
+const char* truth(bool value) { return value ? "true" : "false"; }
+
+// In the words that the Trainer's own arguments have; the others rename them.
+Lines arguments(const Scenario& s, const ParallelPlan& p, TrainerTarget target) {
+  const FineTuning& f = s.training.fine_tuning;
+  const bool axolotl = target == TrainerTarget::axolotl,
+             factory = target == TrainerTarget::llama_factory;
+  Lines out;
+  const auto put = [&](std::string_view trainer, std::string_view of_axolotl,
+                       std::string_view of_factory, std::string value) {
+    const auto name = axolotl ? of_axolotl : factory ? of_factory : trainer;
+    if (!name.empty()) out.emplace_back(std::string(name), std::move(value));
+  };
+  put("model_name_or_path", "base_model", "model_name_or_path", model_of(s));
+  put("", "", "stage", "sft");
+  put("", "adapter", "",
+      f.adapts() ? std::string(fine_tuning_names[static_cast<std::size_t>(f.method)]) : "null");
+  put("", "", "finetuning_type", f.adapts() ? "lora" : "full");
+  if (f.adapts()) {
+    const auto names = targets_of(f);
+    put("use_peft", "", "", "true");
+    put("lora_r", "lora_r", "lora_rank", std::to_string(f.rank));
+    put("lora_alpha", "lora_alpha", "lora_alpha", fmt::format("{}", f.alpha));
+    put("lora_dropout", "lora_dropout", "lora_dropout", fmt::format("{}", f.dropout));
+    put("lora_target_modules", "lora_target_modules", "lora_target",
+        axolotl ? "[" + list_of(names, ", ") + "]" : list_of(names, factory ? "," : " "));
+  }
+  if (f.base == BasePrecision::nf4) put("load_in_4bit", "load_in_4bit", "", "true");
+  if (f.base == BasePrecision::nf4) put("", "", "quantization_bit", "4");
+  put("max_length", "sequence_len", "cutoff_len", std::to_string(s.training.sequence));
+  put("per_device_train_batch_size", "micro_batch_size", "per_device_train_batch_size",
+      std::to_string(p.micro_batch));
+  put("gradient_accumulation_steps", "gradient_accumulation_steps", "gradient_accumulation_steps",
+      std::to_string(p.micro_batches(s.training.global_batch)));
+  const bool checkpoints = p.recompute.granularity == Recomputation::full;
+  put("gradient_checkpointing", "gradient_checkpointing", "", truth(checkpoints));
+  put("", "", "disable_gradient_checkpointing", truth(!checkpoints));
+  put("packing", "sample_packing", "packing", truth(s.training.packing.packed));
+  put("bf16", "bf16", "bf16", truth(s.training.precision == Precision::bf16));
+  put("fp16", "fp16", "fp16", truth(s.training.precision == Precision::fp16));
+  const bool unfused = s.training.stack.kernels.attention == AttentionKernel::unfused;
+  put("attn_implementation", "attn_implementation", "", unfused ? "eager" : "flash_attention_2");
+  put("", "", "flash_attn", unfused ? "disabled" : "fa2");
+  put("optim", "optimizer", "optim", optimizer_of(s));
+  if (s.training.overlap.compile) put("torch_compile", "torch_compile", "torch_compile", "true");
+  return out;
+}
+
+// FSDP 2 as axolotl's own keys and accelerate's configuration; LLaMA-Factory by its own examples'
+// files of DeepSpeed.
+Lines sharding(const Scenario& s, const ParallelPlan& p, TrainerTarget target) {
+  Lines out;
+  if (target == TrainerTarget::llama_factory) {
+    const bool host = p.offload.optimizer > 0 || p.offload.parameters > 0;
+    if (p.zero > 0)
+      out.emplace_back("deepspeed", fmt::format("examples/deepspeed/ds_z{}_{}config.json", p.zero,
+                                                host ? "offload_" : ""));
+    return out;
+  }
+  const bool accelerate = target == TrainerTarget::accelerate;
+  const std::string prefix = accelerate ? "fsdp_" : "";
+  if (accelerate) {
+    out.emplace_back("compute_environment", "LOCAL_MACHINE");
+    out.emplace_back("distributed_type", p.zero > 0 ? "FSDP" : "MULTI_GPU");
+    out.emplace_back("mixed_precision", s.training.precision == Precision::fp32
+                                            ? "'no'"
+                                            : std::string(to_string(s.training.precision)));
+    out.emplace_back("num_machines",
+                     std::to_string(std::max<std::int64_t>(
+                         1, p.devices() / std::max<std::int64_t>(1, s.cluster.devices_per_node))));
+    out.emplace_back("num_processes", std::to_string(p.devices()));
+  } else if (p.zero > 0) {
+    out.emplace_back("fsdp_version", "2");
+  }
+  if (p.zero == 0) return out;
+  if (accelerate) out.emplace_back("fsdp_config.fsdp_version", "2");
+  const auto put = [&](const char* name, const std::string& value) {
+    out.emplace_back("fsdp_config." + prefix + name, value);
+  };
+  put("reshard_after_forward", truth(p.zero == 3));
+  put("offload_params", truth(p.offload.parameters > 0));
+  put("auto_wrap_policy", "TRANSFORMER_BASED_WRAP");
+  put("state_dict_type", "FULL_STATE_DICT");
+  if (p.tp == 1 && p.cp == 1 && p.dp_replicate == 1) return out;
+  const auto size = [&](const char* name, const char* of_axolotl, int value) {
+    out.emplace_back(accelerate ? std::string("parallelism_config.parallelism_config_") + name
+                                : std::string(of_axolotl),
+                     std::to_string(value));
+  };
+  size("dp_replicate_size", "dp_replicate_size", p.dp_replicate);
+  size("dp_shard_size", "dp_shard_size", p.dp / p.dp_replicate);
+  size("tp_size", "tensor_parallel_size", p.tp);
+  if (p.cp > 1 && p.cp_comm == ContextExchange::a2a && accelerate) {
+    size("sp_size", "", p.cp);
+  } else {
+    size("cp_size", "context_parallel_size", p.cp);
+  }
+  if (accelerate && p.cp > 1 && p.cp_comm == ContextExchange::p2p)
+    out.emplace_back("parallelism_config.parallelism_config_cp_comm_strategy", "alltoall");
+  return out;
+}
+
+// "map.key" stands below "map:"; keys of a map follow one another.
+std::string yaml_of(const Lines& lines) {
+  std::string text, map;
+  for (const auto& [name, value] : lines) {
+    const std::size_t dot = name.find('.');
+    const std::string outer = dot == std::string::npos ? "" : name.substr(0, dot);
+    if (!outer.empty() && outer != map) text += outer + ":\n";
+    map = outer;
+    text += fmt::format("{}{}: {}\n", outer.empty() ? "" : "  ",
+                        dot == std::string::npos ? name : name.substr(dot + 1), value);
+  }
+  return text;
+}
+
+std::vector<std::string> notes_of(const Scenario& s, TrainerTarget target) {
+  std::vector<std::string> notes{
+      "data sets, learning rate, template and where to save are yours to add"};
+  if (model_of(s) == "REPLACE")
+    notes.emplace_back("the model's name on the hub, or its folder, takes the place of REPLACE");
+  if (s.training.stack.name != "peft")
+    notes.push_back(
+        fmt::format("predicted with the stack {}: training.stack: peft describes "
+                    "transformers, PEFT and FSDP",
+                    s.training.stack.name));
+  if (s.training.packing.any()) notes.emplace_back(samples_note);
+  if (target == TrainerTarget::llama_factory)
+    notes.emplace_back("it runs in a checkout of LLaMA-Factory, which has the files of DeepSpeed");
+  return notes;
+}
+
+std::string launch(const Scenario& s, const ParallelPlan& p, TrainerTarget target,
+                   const Lines& flags) {
+  if (target != TrainerTarget::accelerate)
+    return torchrun_command(s, p) + "  " + std::string(program_of(target).start) + " \"$@\"\n";
+  std::string text =
+      "accelerate launch --config_file accelerate.yaml --machine_rank ${NODE_RANK:-0} \\\n"
+      "  --main_process_ip ${MASTER_ADDR:-127.0.0.1} --main_process_port ${MASTER_PORT:-29500} \\\n"
+      "  -m trl.scripts.sft";
+  for (const auto& [name, value] : flags) text += fmt::format(" \\\n  --{} {}", name, value);
+  return text + " \\\n  --dataset_name \"${DATASET:?must name a data set}\" \"$@\"\n";
+}
+
+}  // namespace
+
+std::vector<Violation> trainer_violations(const Scenario& scenario, const ParallelPlan& plan,
+                                          TrainerTarget target) {
+  Refusals refusals(std::string(program_of(target).name));
+  refuse_unlike(scenario, plan, refusals);
+  if (!refusals.found.empty()) return refusals.found;
+  check_sizes(scenario, plan, target, refusals);
+  check_numbers(scenario, refusals);
+  return refusals.found;
+}
+
+TrainerExport export_trainer(const Scenario& scenario, const ParallelPlan& plan,
+                             TrainerTarget target) {
+  refuse_first(trainer_violations(scenario, plan, target), scenario);
+  const Lines flags = arguments(scenario, plan, target);
+  Lines lines = target == TrainerTarget::accelerate ? Lines{} : flags;
+  for (auto& line : sharding(scenario, plan, target)) lines.push_back(std::move(line));
+  TrainerExport out;
+  out.notes = notes_of(scenario, target);
+  const Program& program = program_of(target);
+  out.script = script_head({.framework = std::string(program.name),
+                            .where = "where it is installed",
+                            .notes = out.notes,
+                            .environment = {}},
+                           scenario, plan);
+  out.script += fmt::format("cat > {} <<'YAML'\n{}YAML\n\n", program.file, yaml_of(lines)) +
+                launch(scenario, plan, target, flags);
+  if (target == TrainerTarget::accelerate) lines.insert(lines.end(), flags.begin(), flags.end());
+  out.settings = std::move(lines);
+  return out;
+}
+
+}  // namespace planner

@@ -1,0 +1,115 @@
+// Plans in the words of axolotl, LLaMA-Factory and accelerate with TRL, which come back the same.
+#include "planner/frameworks/export_trainer.hpp"
+
+#include <doctest/doctest.h>
+
+#include <array>
+#include <string>
+
+#include "costmodel/plan/parallel_plan.hpp"
+#include "planner/frameworks/import_trainer.hpp"
+#include "planner/frameworks/trainer_words.hpp"
+#include "tests/costmodel/support/scenarios.hpp"
+
+namespace export_trainer_test {
+
+using costmodel::Scenario;
+using planner::TrainerTarget;
+
+namespace {
+
+constexpr std::array all{TrainerTarget::axolotl, TrainerTarget::llama_factory,
+                         TrainerTarget::accelerate};
+
+Scenario scenario(const std::string& training, const std::string& plan) {
+  return scenarios::read(
+      "model: llama-3.1-8b\ncluster: {base: dgx-h100, devices: 16}\ntraining: {global_batch: 64, "
+      "sequence: 2048, " +
+      training + "}\nplan: {" + plan + "}\n");
+}
+
+void check_back(const Scenario& in, TrainerTarget target) {
+  const auto plan = costmodel::resolve_plan(in);
+  const std::string script = planner::export_trainer(in, plan, target).script;
+  CAPTURE(script);
+  const auto format = planner::trainer_format(script);
+  REQUIRE(format);
+  planner::ImportedJob job = planner::import_trainer(script, "x.sh", *format);
+  CHECK(job.left_out.empty());
+  CHECK(job.recipes == std::vector<std::string>{"Llama-3.1-8B"});
+  planner::set_cluster(job, "dgx-h100");
+  planner::set_key(job, "model=llama-3.1-8b", {});
+  CHECK(job.missing.empty());
+  const Scenario out = scenarios::read(to_yaml(job));
+  const auto back = costmodel::resolve_plan(out);
+  CHECK(out.cluster.devices == in.cluster.devices);
+  CHECK(back.tp == plan.tp);
+  CHECK(back.cp == plan.cp);
+  CHECK(back.dp == plan.dp);
+  CHECK(back.dp_replicate == plan.dp_replicate);
+  CHECK(back.zero == plan.zero);
+  CHECK(back.micro_batch == plan.micro_batch);
+  CHECK(back.recompute.granularity == plan.recompute.granularity);
+  CHECK(back.offload.parameters == plan.offload.parameters);
+  const auto &a = in.training, &b = out.training;
+  CHECK(a.global_batch == b.global_batch);
+  CHECK(a.sequence == b.sequence);
+  CHECK(a.precision == b.precision);
+  CHECK(a.optimizer == b.optimizer);
+  CHECK(a.overlap.compile == b.overlap.compile);
+  CHECK(a.fine_tuning.method == b.fine_tuning.method);
+  CHECK(a.fine_tuning.rank == b.fine_tuning.rank);
+  CHECK(a.fine_tuning.alpha == b.fine_tuning.alpha);
+  CHECK(a.fine_tuning.dropout == b.fine_tuning.dropout);
+  CHECK(a.fine_tuning.targets == b.fine_tuning.targets);
+}
+
+}  // namespace
+
+TEST_CASE("plans come back from each program's words") {
+  const std::string peft = "stack: peft, ";
+  for (const TrainerTarget target : all) {
+    check_back(scenario(peft + "fine_tuning: {method: full}",
+                        "dp: 16, zero: 3, micro_batch: 2, recompute: full"),
+               target);
+    check_back(scenario(peft + "optimizer: adam-8bit, overlap: {compile: true}, "
+                               "fine_tuning: {method: full}",
+                        "dp: 16, zero: 2, micro_batch: 4"),
+               target);
+    check_back(scenario(peft + "precision: fp16, fine_tuning: {method: lora, rank: 4, alpha: 8, "
+                               "targets: [q, v], dropout: 0.1}",
+                        "dp: 16, zero: 0, micro_batch: 1"),
+               target);
+    check_back(scenario(peft + "fine_tuning: {method: qlora}",
+                        "dp: 16, zero: 3, micro_batch: 1, offload: parameters"),
+               target);
+  }
+  const std::string sharded =
+      "stack: {base: peft, data_parallel_only: false, context_parallel: true}, fine_tuning: "
+      "{method: full}";
+  for (const TrainerTarget target : {TrainerTarget::axolotl, TrainerTarget::accelerate}) {
+    check_back(scenario(sharded, "dp: 4, tp: 2, cp: 2, zero: 3, dp_replicate: 2"), target);
+  }
+}
+
+TEST_CASE("what a program has no words for is refused with its key") {
+  const auto refused = [](const std::string& training, const std::string& plan,
+                          TrainerTarget target) {
+    const Scenario s = scenario(training, plan);
+    std::string keys;
+    for (const auto& violation : planner::trainer_violations(s, costmodel::resolve_plan(s), target))
+      keys += violation.key + " ";
+    return keys;
+  };
+  const std::string sharded = "stack: {base: peft, data_parallel_only: false}";
+  CHECK(refused("stack: megatron-core-2026", "pp: 2, dp: 8", TrainerTarget::axolotl) == "pp ");
+  CHECK(refused(sharded, "tp: 2, dp: 8, zero: 3", TrainerTarget::llama_factory) == "tp ");
+  CHECK(refused(sharded, "dp: 16, zero: 1", TrainerTarget::accelerate) == "zero ");
+  CHECK(refused("stack: peft, optimizer: muon", "dp: 16", TrainerTarget::axolotl) == "optimizer ");
+  CHECK(refused("stack: peft", "dp: 16, zero: 2, offload: optimizer", TrainerTarget::axolotl) ==
+        "offload ");
+  CHECK(refused("stack: peft", "dp: 16, zero: 2, offload: optimizer", TrainerTarget::llama_factory)
+            .empty());
+}
+
+}  // namespace export_trainer_test
