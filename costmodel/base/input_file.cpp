@@ -151,6 +151,24 @@ std::string read_file(const std::string& path, const ReadLimits& limits) {
   return text;
 }
 
+InputPieces::InputPieces(const std::string& path) : path_(path), piece_(std::size_t{1} << 18) {
+  struct stat file;
+  file_ = open_file(path, file);
+  if (!S_ISREG(file.st_mode))
+    refuse_file(path, "is a pipe", "write what it gives into a file, and name that");
+  remember(file, path, false);
+}
+
+std::string_view InputPieces::next() {
+  for (;;) {
+    const ssize_t count = read(file_.get(), piece_.data(), piece_.size());
+    if (count >= 0) return {piece_.data(), static_cast<std::size_t>(count)};
+    if (errno != EINTR) {
+      refuse_file(path_, std::string("reading failed: ") + std::strerror(errno), "check the disk");
+    }
+  }
+}
+
 std::string file_fingerprint(const std::string& path, std::size_t most) {
   struct stat file;
   if (!is_regular_file(path)) return {};

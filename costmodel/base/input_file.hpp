@@ -3,8 +3,10 @@
 
 #include <cstddef>
 #include <string>
+#include <string_view>
 #include <vector>
 
+#include "costmodel/base/file_descriptor.hpp"
 #include "costmodel/base/units.hpp"
 
 struct stat;
@@ -28,6 +30,21 @@ inline constexpr ReadLimits measurement_limits{.bytes = std::size_t{16} << 20};
 // device or socket, no permission, more bytes than the limit, a pipe that has no writer or does not
 // end in time, or a signal (interrupt.hpp) while it waits for one.
 std::string read_file(const std::string& path, const ReadLimits& limits = config_limits);
+
+// A large regular file, piece by piece. It becomes an input. The constructor and next() throw
+// ConfigError as read_file() does; of a pipe too, whose writer could keep it open for ever.
+class InputPieces {
+ public:
+  explicit InputPieces(const std::string& path);
+  // Valid until the next call; empty at the end.
+  std::string_view next();
+  const std::string& path() const { return path_; }
+
+ private:
+  std::string path_;
+  FileDescriptor file_;
+  std::vector<char> piece_;
+};
 
 // Whether read_file() has read this regular file in this process as an input, under any name.
 // Thread-safe.

@@ -89,15 +89,31 @@ std::optional<KernelTime> kernel_time(const KernelSet& set, KernelOp op, bool fo
       pass->source_copies > 0
           ? pass->source_copies * pass->source_bytes(source, element) / moved.value
           : 0;
-  return KernelTime{moved / reached * pass->slowed(device.memory_bandwidth.value) +
-                        device.memory_half * pass->kernels / best,
-                    moved,
-                    pass->kernels,
-                    {},
-                    kind_of(op),
-                    kernel_op_names[static_cast<std::size_t>(op)],
-                    pass->copies + copied,
-                    pass->indexing};
+  KernelTime kernels{moved / reached * pass->slowed(device.memory_bandwidth.value) +
+                         device.memory_half * pass->kernels / best,
+                     moved,
+                     pass->kernels,
+                     {},
+                     kind_of(op),
+                     kernel_op_names[static_cast<std::size_t>(op)],
+                     pass->copies + copied,
+                     pass->indexing};
+  as_traced(kernels, device);
+  return kernels;
+}
+
+void as_traced(KernelTime& kernels, const DeviceSpec& device) {
+  const auto factor = [&](KernelKind kind) {
+    return device.kind_factor[static_cast<std::size_t>(kind)];
+  };
+  const double copies = kernels.copies * factor(KernelKind::copies),
+               indexing = kernels.indexing * factor(KernelKind::indexing),
+               all = (1 - kernels.copies - kernels.indexing) * factor(kernels.kind) + copies +
+                     indexing;
+  if (all == 1 || all <= 0) return;
+  kernels.time *= all;
+  kernels.copies = copies / all;
+  kernels.indexing = indexing / all;
 }
 
 KernelBound bound_of(const KernelTime& kernels, const DeviceSpec& device) {

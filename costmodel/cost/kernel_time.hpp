@@ -6,27 +6,13 @@
 #include <optional>
 #include <string_view>
 
+#include "costmodel/base/kernel_kind.hpp"
 #include "costmodel/machine/cluster_spec.hpp"
 #include "costmodel/operators/op.hpp"
 #include "costmodel/operators/site.hpp"
 #include "costmodel/plan/kernel_set.hpp"
 
 namespace costmodel {
-
-// The kinds by which profiles of iterations sum up their kernels.
-enum class KernelKind {
-  products,
-  attention_forward,
-  attention_backward,
-  elementwise,
-  copies,
-  loss,
-  optimizer,
-  indexing,
-};
-inline constexpr std::array<std::string_view, 8> kernel_kind_names{
-    "products",         "attention forward", "attention backward", "element-wise, fused, norms",
-    "copies and casts", "softmax and loss",  "optimizer and norm", "embedding, routing, sort"};
 
 // What decides the time of kernels: arithmetic, the bytes they move, their start on the device, or
 // the host, which launches them more slowly than the device runs them.
@@ -49,6 +35,9 @@ struct KernelTime {
   std::string_view name;  // in the framework's set (KernelOp); empty: an operator's own passes
   double copies = 0, indexing = 0;
 };
+
+// Their time by the factors of the device's traces; no others than these formulas' take them.
+void as_traced(KernelTime& kernels, const DeviceSpec& device);
 
 // Of the device alone.
 KernelBound bound_of(const KernelTime& kernels, const DeviceSpec& device);

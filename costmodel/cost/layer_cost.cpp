@@ -151,7 +151,9 @@ StepKernels kernels_with(const Step& step, const Work& work, const Pricing& pric
     const bool alone = measured || is_tabled(op, step.pass, device, pricing.precision);
     const Seconds time = device_time(op, step.pass, device, pricing.precision) *
                          (alone ? 1.0 : pricing.factor_of(op));
-    all.add({time, work.moved, work.kernels, work.executed, kind_of(op, step.pass)});
+    KernelTime kernels{time, work.moved, work.kernels, work.executed, kind_of(op, step.pass)};
+    as_traced(kernels, device);
+    all.add(kernels);
   }
   if (const auto around = use(kernels_around, joined_after_norm(step.node->site))) all.add(*around);
   if (step.pass == Pass::weight_gradient && !measured && pricing.accumulation_bytes > 0) {

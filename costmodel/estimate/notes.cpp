@@ -24,6 +24,24 @@ std::string routing_note(const TrainingSpec& t, const ParallelPlan& plan) {
   return note;
 }
 
+// How far this run is from those that were traced: a trace of equal shapes counts in full.
+std::string traced_note(const OwnRuns& own) {
+  double nearest = -1;
+  TracedShape of;
+  for (const TracedRun& trace : own.traces) {
+    const double share = shared_part(KernelKind::elementwise, trace.shape, own.shape);
+    if (share <= nearest) continue;
+    nearest = share;
+    of = trace.shape;
+  }
+  return fmt::format(
+      "cluster.measured: kernels by {} trace{} of this stack; the nearest is of width {}, {} "
+      "tokens, "
+      "{}compiled: {:.0f} % of what its shapes have of their own is taken for these",
+      own.traces.size(), own.traces.size() == 1 ? "" : "s", format_integer(of.hidden),
+      format_integer(of.sequence), of.compiled ? "" : "not ", 100 * nearest);
+}
+
 }  // namespace
 
 std::vector<std::string> notes_of(const Workload& on, const ParallelPlan& plan,
@@ -69,6 +87,7 @@ std::vector<std::string> notes_of(const Workload& on, const ParallelPlan& plan,
                     "run{} of its own",
                     own.time_factor, own.runs, own.runs == 1 ? "" : "s"));
   }
+  if (!on.cluster.measured.traces.empty()) notes.push_back(traced_note(on.cluster.measured));
   notes.push_back(on.training.error_band.basis);
   notes.push_back(on.training.peak_errors.basis);
   return notes;

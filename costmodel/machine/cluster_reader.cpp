@@ -166,6 +166,22 @@ const Keys<C>& node_host_rows() {
   return keys;
 }
 
+void read_traces(const Value& list, OwnRuns& own) {
+  constexpr std::size_t most_traces = 64;
+  if (list.kind != Value::Kind::sequence || list.items.size() > most_traces) {
+    throw ConfigError(list.mark, fmt::format("traces is not a list of at most {}", most_traces),
+                      "take what shardplan calibrate --from-trace wrote");
+  }
+  for (const Value& item : list.items) {
+    read_map(item, "a trace", traced_run_rows(), own.traces.emplace_back());
+    // Of a kind that was not measured nothing is known.
+    constexpr double unknown = 10;
+    TracedRun& trace = own.traces.back();
+    for (std::size_t kind = 0; kind < kernel_kind_count; ++kind)
+      if (trace.kinds[kind] == 1 && trace.noise[kind] == 0) trace.noise[kind] = unknown;
+  }
+}
+
 const Keys<OwnRuns>& own_runs_rows() {
   using O = OwnRuns;
   static const auto keys = key::rows<O>(
@@ -174,6 +190,9 @@ const Keys<OwnRuns>& own_runs_rows() {
       key::required(key::text<O>("stack", &O::stack, "of those runs; another one's times stay")),
       key::required(
           key::number<O>("time_factor", &O::time_factor, 0.1, 10, "on the time of an iteration")),
+      key::number<O>("kernel_s", &O::kernel_launch, 0, 10,
+                     "host time per kernel, in place of the stack's launch.kernel_s"),
+      key::list<O>("traces", traced_run_rows(), "profiled runs among them", read_traces),
       key::required(key::number<O>("low", &O::low, 0.01, 1,
                                    "5th percentile of measured over predicted, with the factor")),
       key::required(key::number<O>("high", &O::high, 1, 100, "95th percentile")));

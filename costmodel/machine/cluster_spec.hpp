@@ -13,6 +13,7 @@
 #include "costmodel/base/units.hpp"
 #include "costmodel/machine/collective_table.hpp"
 #include "costmodel/machine/rate_table.hpp"
+#include "costmodel/machine/traced_run.hpp"
 
 namespace costmodel {
 
@@ -76,6 +77,9 @@ struct DeviceSpec {
   std::vector<Together> together;
   std::optional<RatesAlone> alone;
   bool is_alone = false;  // whether the rates above are those of a device alone
+  // By KernelKind: the time of kernels over that of the formulas, as traces of one's own runs have
+  // it (traced_run.hpp).
+  std::array<double, kernel_kind_count> kind_factor{1, 1, 1, 1, 1, 1, 1, 1};
   Seconds yardstick;  // time of runtime/devices/yardstick.hpp at the pace of `measured`; 0: unknown
   // Linear between heads of 128 and 192, constant beyond.
   double narrow_attention_speedup(double head_dim, bool forward) const;
@@ -122,12 +126,15 @@ struct Operation {
 };
 
 // What a user's own runs on a cluster say of the predictions for it, written by `shardplan
-// calibrate --from-log`. It holds for one stack.
+// calibrate --from-log` and `--from-trace`. It holds for one stack.
 struct OwnRuns {
   int runs = 0;  // 0: none
   std::string stack;
   double time_factor = 1;    // on an iteration's time
   double low = 1, high = 1;  // 5th and 95th percentile of measured / predicted, with that factor
+  std::vector<TracedRun> traces = {};
+  TracedShape shape = {};      // of the scenario that they are applied to
+  Seconds kernel_launch = {};  // host time per kernel, in place of the stack's; 0: the stack's
 };
 
 // Most tiers of a cluster.

@@ -36,12 +36,29 @@ void settle_positions(const Value& training, const TrainingSpec& t, ModelSpec& m
 }
 
 // Runs of another stack say nothing of this one.
-void settle_own_runs(ClusterSpec& cluster, const std::string& stack) {
+void refuse_other_runs(ClusterSpec& cluster, const std::string& stack) {
   if (cluster.measured.runs == 0 || cluster.measured.stack == stack) return;
   cluster.assumed.push_back(fmt::format("measured is of {}, not of {}: not applied",
                                         shortened(cluster.measured.stack), shortened(stack)));
   cluster.measured = {};
 }
+
+}  // namespace
+
+TracedShape traced_shape(const Scenario& s) {
+  return {s.model.hidden, s.model.head_dim, s.training.sequence, s.training.overlap.compile,
+          s.model.experts > 0};
+}
+
+void settle_own_runs(Scenario& s) {
+  refuse_other_runs(s.cluster, s.training.stack.name);
+  OwnRuns& own = s.cluster.measured;
+  own.shape = traced_shape(s);
+  s.cluster.device.kind_factor = kind_factors(own.traces, own.shape);
+  if (own.kernel_launch.value > 0) s.training.stack.host.kernel_launch = own.kernel_launch;
+}
+
+namespace {
 
 // The interval by published runs, or by the cluster's own.
 ErrorBand band_of_scenario(const Scenario& s, const ConfigPath& path) {
@@ -134,7 +151,7 @@ Scenario read_scenario(const Value& root, const std::string& name, const ConfigP
   empty.mark = root.mark;
   scenario.plan = read_plan(plan != nullptr ? *plan : empty);
   settle_split(model, scenario.plan);
-  settle_own_runs(scenario.cluster, scenario.training.stack.name);
+  settle_own_runs(scenario);
   scenario.training.error_band = band_of_scenario(scenario, path);
   scenario.training.peak_errors = find_peak_errors(path, scenario.training.stack.name);
   if (const Value* search = reader.optional("search")) scenario.search = read_search(*search);

@@ -77,6 +77,13 @@ Scenario load_scenario(const std::string& file, const ConfigPath& path,
                        const std::vector<std::string>& assignments);
 Scenario read_scenario(const Value& root, const std::string& name, const ConfigPath& path);
 
+// By what its kernels are compared with those of traces.
+TracedShape traced_shape(const Scenario& scenario);
+
+// Takes the constants of its cluster's own runs into its device and stack. Runs of another stack
+// are dropped, and the report has that.
+void settle_own_runs(Scenario& scenario);
+
 // Throws ConfigError at `mark` when a device of the cluster has no rate in `precision`; the remedy
 // names the precisions that it has, and `otherwise` follows.
 void require_precision(const ClusterSpec& cluster, Precision precision, const Mark& mark,

@@ -1,6 +1,7 @@
 // Published, measured runs: each is a scenario with its measurements.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <optional>
 #include <string>
@@ -25,9 +26,12 @@ struct Measured {
 // Seconds of an iteration by kind of kernel (costmodel/cost/kernel_time); the last: in no kernel.
 using KindSeconds = std::array<double, costmodel::kernel_kind_names.size() + 1>;
 // By which an evidence file's `kinds` have them, and their names in reports.
-inline constexpr std::array<std::string_view, std::tuple_size_v<KindSeconds>> kind_keys{
-    "products", "attention_forward", "attention_backward", "elementwise", "copies",
-    "loss",     "optimizer",         "indexing",           "gaps"};
+inline constexpr auto kind_keys = [] {
+  std::array<std::string_view, std::tuple_size_v<KindSeconds>> all;
+  std::copy(costmodel::kernel_kind_keys.begin(), costmodel::kernel_kind_keys.end(), all.begin());
+  all.back() = "gaps";
+  return all;
+}();
 std::string_view kind_name(std::size_t kind);
 
 // A run of an evidence file, merged with the file's `defaults`.

@@ -34,6 +34,35 @@ OwnRunsFit fit_own_runs(std::vector<OwnRun> runs, const std::string& stack,
   return own;
 }
 
+namespace {
+
+// As the reader takes them (costmodel/machine/traced_run).
+Value traces_value(const std::vector<costmodel::TracedRun>& traces) {
+  const auto text = [](const auto& x) { return costmodel::scalar_value(fmt::format("{}", x)); };
+  Value list;
+  list.kind = Value::Kind::sequence;
+  for (const costmodel::TracedRun& trace : traces) {
+    Value map, kinds, noise;
+    for (Value* each : {&map, &kinds, &noise}) each->kind = Value::Kind::map;
+    map.set("hidden", text(trace.shape.hidden));
+    if (trace.shape.head_dim > 0) map.set("head_dim", text(trace.shape.head_dim));
+    map.set("sequence", text(trace.shape.sequence));
+    map.set("compiled", text(trace.shape.compiled));
+    map.set("experts", text(trace.shape.experts));
+    for (std::size_t kind = 0; kind < costmodel::kernel_kind_count; ++kind) {
+      const std::string key(costmodel::kernel_kind_keys[kind]);
+      kinds.set(key, costmodel::scalar_value(fmt::format("{:.4f}", trace.kinds[kind])));
+      noise.set(key, costmodel::scalar_value(fmt::format("{:.3g}", trace.noise[kind])));
+    }
+    map.set("kinds", kinds);
+    map.set("noise", noise);
+    list.items.push_back(std::move(map));
+  }
+  return list;
+}
+
+}  // namespace
+
 Value own_cluster(const Value& cluster, const OwnRunsFit& fit,
                   const costmodel::SiteSpread& published) {
   Value file;
@@ -58,8 +87,14 @@ Value own_cluster(const Value& cluster, const OwnRunsFit& fit,
   measured.set("time_factor", number(fit.measured.time_factor));
   measured.set("low", number(fit.measured.low));
   measured.set("high", number(fit.measured.high));
+  if (fit.measured.kernel_launch.value > 0) {
+    measured.set("kernel_s",
+                 costmodel::scalar_value(fmt::format("{:.4g}", fit.measured.kernel_launch.value)));
+  }
+  if (!fit.measured.traces.empty()) measured.set("traces", traces_value(fit.measured.traces));
   Value source = costmodel::scalar_value(
-      fmt::format("shardplan calibrate --from-log: {}; prior: {} published sources",
+      fmt::format("shardplan calibrate {}: {}; prior: {} published sources",
+                  fit.measured.traces.empty() ? "--from-log" : "--from-trace",
                   fmt::join(logs, ", "), published.sources));
   source.quoted = true;
   measured.set("source", source);

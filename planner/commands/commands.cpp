@@ -7,6 +7,7 @@
 
 #include "costmodel/base/error.hpp"
 #include "costmodel/base/output_file.hpp"
+#include "costmodel/config/override.hpp"
 #include "costmodel/serving/serving_reader.hpp"
 #include "planner/commands/batch_command.hpp"
 #include "planner/commands/collective_command.hpp"
@@ -21,9 +22,11 @@
 #include "planner/commands/listing.hpp"
 #include "planner/commands/plan_command.hpp"
 #include "planner/commands/scenario_words.hpp"
+#include "planner/commands/session.hpp"
 #include "planner/commands/simulate_command.hpp"
 #include "planner/commands/sweep.hpp"
 #include "planner/commands/validate_command.hpp"
+#include "planner/frameworks/read_job.hpp"
 
 namespace planner {
 
@@ -99,14 +102,16 @@ const std::vector<CommandRow>& command_rows() {
        explain_command,
        explain_serving},
       {{.name = "explain-job",
-        .operands = "ARGS [LOG]",
+        .operands = "ARGS [LOG|TRACE ...]",
         .least = 1,
-        .most = 2,
+        .most = 65,
         .formats = "text json md",
         .summary =
-            "why a job is slow: its log beside the prediction, likely causes, what would help",
+            "why a job is slow: its log, or its profiler's traces, next to the prediction, likely "
+            "causes, what would help",
         .examples = {"shardplan explain-job my.yaml train.log",
                      "shardplan explain-job train.sh train.log --cluster dgx-h100",
+                     "shardplan explain-job my.yaml rank0.json.gz rank1.json.gz",
                      "shardplan explain-job my.yaml"}},
        explain_job_command},
       {{.name = "sweep",
@@ -196,9 +201,11 @@ const std::vector<CommandRow>& command_rows() {
         .operands = "--from FILE",
         .formats = "text json",
         .summary = "measure this machine, or fit constants to measurements (a program of its own); "
-                   "--from-log LOG: to your own runs",
-        .examples = {"shardplan calibrate --from log.yaml --base dgx-h100 --out mine.yaml",
-                     "shardplan calibrate --from-log a.yaml:a.log b.yaml:b.log --out mine.yaml"}},
+                   "--from-log LOG, --from-trace TRACE: to your own runs",
+        .examples =
+            {"shardplan calibrate --from log.yaml --base dgx-h100 --out mine.yaml",
+             "shardplan calibrate --from-log a.yaml:a.log b.yaml:b.log --out mine.yaml",
+             "shardplan calibrate --from-trace t.json.gz --scenario my.yaml --out mine.yaml"}},
        from_log_command,
        nullptr,
        true},
@@ -214,7 +221,8 @@ const std::vector<CommandRow>& command_rows() {
        true},
       {{.name = "import",
         .operands = "hf|nccl-tests|megatron|megatron-bridge|nemo|torchtitan|deepspeed|accelerate|"
-                    "axolotl|llama-factory|ms-swift|trainer|nanotron|vllm|sglang|topo|slurm FILE",
+                    "axolotl|llama-factory|ms-swift|trainer|nanotron|vllm|sglang|topo|slurm|"
+                    "trace FILE",
         .least = 2,
         .most = 2,
         .formats = "text json yaml",
@@ -225,9 +233,11 @@ const std::vector<CommandRow>& command_rows() {
             "or Python configuration; deepspeed: a ds_config.json; accelerate, axolotl, "
             "llama-factory, nanotron: their YAML; llama-factory, ms-swift, trainer: a command with "
             "their arguments (trainer: those of transformers and TRL); vllm, sglang: engine "
-            "arguments; topo: nvidia-smi topo -m as a cluster; slurm: env | grep SLURM)",
+            "arguments; topo: nvidia-smi topo -m as a cluster; slurm: env | grep SLURM; "
+            "trace: a profiler's, as microbenchmarks of its kernels by shape)",
         .examples = {"shardplan import hf config.json --out configs/models/mine.yaml",
                      "shardplan import nccl-tests all_reduce.log --out network.yaml",
+                     "shardplan import trace t.json.gz --to microbench --out kernels.yaml",
                      "shardplan import megatron train.sh --cluster dgx-h100 --out my.yaml",
                      "shardplan import axolotl lora.yaml --cluster dgx-h100 --out my.yaml"}},
        import_command,
@@ -289,9 +299,31 @@ const std::vector<CommandRow>& command_rows() {
   return all;
 }
 
+// --calibrated: the file takes the place of the base that a scenario's cluster stands on, so that
+// the number of devices stays.
+Options with_calibration(Options options, const ConfigPath& path) {
+  if (options.calibrated.empty()) return options;
+  const std::string file = scenario_operand(options.operands.front(), options, path);
+  bool named = false;
+  if (format_of(file) == JobFormat::scenario) {
+    Value root = loaded(path, file);
+    for (const auto& assignment : options.assignments)
+      assign_path(root, assignment, mark_of_argument("--set", assignment));
+    const Value* cluster = root.find("cluster");
+    named = cluster != nullptr && cluster->is_scalar();
+  }
+  const std::string key = named ? "cluster=" : "cluster.base=";
+  options.assignments.insert(
+      options.assignments.begin() + static_cast<std::ptrdiff_t>(options.derived),
+      key + options.calibrated);
+  ++options.derived;
+  return options;
+}
+
 // With what the words of a scenario set, and standard input where an operand is a dash.
 Options with_words(Options options, const ConfigPath& path) {
   std::ranges::replace(options.operands, std::string("-"), std::string("/dev/stdin"));
+  if (options.command == "explain-job") return with_calibration(std::move(options), path);
   if (!admits(scenario_commands, options.command) || options.command == "init") return options;
   const std::string cluster = options.cluster;
   if (options.operands.empty()) options.cluster.clear();  // of groups' sizes
@@ -299,7 +331,7 @@ Options with_words(Options options, const ConfigPath& path) {
   options.cluster = cluster;
   options.assignments.insert(options.assignments.begin(), words.begin(), words.end());
   options.derived = words.size();
-  return options;
+  return with_calibration(std::move(options), path);
 }
 
 const CommandRow& row_of(std::string_view command) {
@@ -344,7 +376,8 @@ bool is_handed_over(std::string_view command) {
 
 bool fits_from_logs(int count, const char* const* arguments) {
   const auto asks = [](std::string_view word) {
-    return word == "--from-log" || word.starts_with("--from-log=");
+    return word == "--from-log" || word.starts_with("--from-log=") || word == "--from-trace" ||
+           word.starts_with("--from-trace=");
   };
   return count > 2 && std::string_view(arguments[1]) == "calibrate" &&
          std::any_of(arguments + 2, arguments + count, asks);
@@ -352,7 +385,7 @@ bool fits_from_logs(int count, const char* const* arguments) {
 
 CommandResult run_command(const Options& options, const Style& style) {
   const CommandRow& row = row_of(options.command);
-  if (row.own_program && options.from_log.empty()) {
+  if (row.own_program && options.from_log.empty() && options.from_trace.empty()) {
     throw ConfigError({}, fmt::format("shardplan: flags stand before '{}'", options.command),
                       fmt::format("write shardplan {} first, then its flags", options.command));
   }

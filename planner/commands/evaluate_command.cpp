@@ -5,6 +5,7 @@
 #include "costmodel/estimate/evaluator.hpp"
 #include "costmodel/estimate/plan_estimate.hpp"
 #include "costmodel/serving/engine.hpp"
+#include "planner/commands/explain_trace_command.hpp"
 #include "planner/commands/interruption.hpp"
 #include "planner/commands/plan_extras.hpp"
 #include "planner/commands/session.hpp"
@@ -128,6 +129,7 @@ CommandResult explain_job_command(const Session& session) {
   const Scenario s = read_job_operand(session, options.operands.front(), told).scenario;
   const auto settled = settled_plan(s, threads_of(options));
   if (!settled) return without_plan(session, s);
+  if (names_traces(options)) return explain_traces(session, s, settled->plan);
   JobReport job;
   if (options.operands.size() > 1) {
     job.log_file = options.operands[1];

@@ -14,6 +14,7 @@
 #include "costmodel/scenario/residuals.hpp"
 #include "costmodel/scenario/run_traits.hpp"
 #include "planner/accuracy/json_own_runs.hpp"
+#include "planner/commands/from_trace_command.hpp"
 #include "planner/commands/session.hpp"
 #include "planner/diagnosis/job_diagnosis.hpp"
 #include "planner/frameworks/read_job.hpp"
@@ -28,28 +29,6 @@ namespace {
 constexpr int least_iterations = 3;
 // Log(measured / predicted) beyond which a log is not of this job: no published run is so far off.
 constexpr double other_job = 1.1;  // a factor of 3
-
-struct JobLog {
-  std::string job, log;  // job: empty where the log is its own, or --job is meant
-};
-
-// "run1.yaml:run1.log". Names may hold colons too: a word that is a file is a log, and else what
-// stands behind the last colon behind which a file stands.
-JobLog pair_of(const std::string& word) {
-  auto colon = word.rfind(':');
-  if (colon == std::string::npos || path_exists(word)) return {"", word};
-  for (auto at = colon; at != std::string::npos && at > 0; at = word.rfind(':', at - 1)) {
-    if (!path_exists(word.substr(at + 1))) continue;
-    colon = at;
-    break;
-  }
-  JobLog pair{word.substr(0, colon), word.substr(colon + 1)};
-  if (pair.job.empty() || pair.log.empty()) {
-    throw ConfigError({}, fmt::format("shardplan: --from-log {} lacks a file", quote(word)),
-                      "write JOB:LOG, or LOG alone where it prints its arguments");
-  }
-  return pair;
-}
 
 // A run, and what it shares with the others.
 struct ReadRun {
@@ -123,10 +102,12 @@ JobOperand job_of(const Session& session, const JobLog& pair, std::vector<std::s
   return read_job_operand(session, pair.log, told);
 }
 
-ReadRun read_run(const Session& session, const JobLog& pair, std::vector<std::string>& told) {
+// `known`: by traces of the same site.
+ReadRun read_run(const Session& session, const JobLog& pair, const OwnRuns& known,
+                 std::vector<std::string>& told) {
   JobOperand job = job_of(session, pair, told);
+  job.scenario = with_constants(std::move(job.scenario), known);
   Scenario& s = job.scenario;
-  s.cluster.measured = {};
   s.training.error_band = find_band(session.path, traits_of(s));
   const auto settled = settled_run(s);
   if (!settled) throw ConfigError({s.file, 0, 0}, no_valid_choice, "write the plan that ran");
@@ -192,9 +173,11 @@ CommandResult from_log_command(const Session& session) {
   if (!options.profile.empty()) require_writable(options.profile);
   const SiteSpread published = published_spread(session);
   CommandResult result;
+  const TraceCalibration traced = calibrated_by_traces(session, published, result.warnings);
+  if (options.from_log.empty()) return from_traces(session, traced, published, result);
   std::vector<ReadRun> runs;
   for (const std::string& word : options.from_log) {
-    ReadRun run = read_run(session, pair_of(word), result.warnings);
+    ReadRun run = read_run(session, job_and_file(word, "--from-log"), traced.own, result.warnings);
     require_alike(runs, run);
     runs.push_back(std::move(run));
   }
@@ -209,7 +192,9 @@ CommandResult from_log_command(const Session& session) {
                       run.run.log));
     }
   }
-  const OwnRunsFit fit = fit_own_runs(std::move(own), runs.front().stack, published);
+  OwnRunsFit fit = fit_own_runs(std::move(own), runs.front().stack, published);
+  fit.measured.traces = traced.own.traces;
+  fit.measured.kernel_launch = traced.own.kernel_launch;
   const std::string profile = to_yaml(own_cluster(runs.front().cluster, fit, published));
   const bool json = options.format == Format::json;
   result.text = json ? own_runs_json(fit, published.sources)

@@ -20,6 +20,8 @@
 #include "planner/frameworks/read_job.hpp"
 #include "planner/logs/nccl_tests.hpp"
 #include "planner/report/json_report.hpp"
+#include "planner/traces/trace_file.hpp"
+#include "planner/traces/trace_rows.hpp"
 
 namespace planner {
 
@@ -64,6 +66,15 @@ CommandResult finished(const Session& session, ImportedJob job) {
   return result;
 }
 
+CommandResult import_trace(const Session& session, const std::string& file) {
+  const std::string& to = session.options.to;
+  if (!to.empty() && to != "microbench") {
+    throw ConfigError({}, fmt::format("shardplan: a trace is no {}", quote(to)),
+                      "allowed: --to microbench");
+  }
+  return {0, trace_rows(read_trace(file), session.options.format == Format::json), {}};
+}
+
 // A job's own format may be named, or found out.
 CommandResult import_job(const Session& session, const std::string& format,
                          const std::string& file) {
@@ -80,10 +91,14 @@ CommandResult import_job(const Session& session, const std::string& format,
 
 CommandResult import_command(const Session& session) {
   const auto& operands = session.options.operands;
+  if (!session.options.to.empty() && operands[0] != "trace") {
+    throw ConfigError({}, "shardplan: --to goes with import trace alone", "leave it out");
+  }
   if (operands[0] == "nccl-tests") {
     const bool json = session.options.format == Format::json;
     return {0, to_microbenchmarks(read_nccl_tests(operands[1]), operands[1], json), {}};
   }
+  if (operands[0] == "trace") return import_trace(session, operands[1]);
   if (operands[0] == "hf") return import_hf(session, operands[1]);
   if (operands[0] == "topo" || operands[0] == "slurm") {
     const std::string text = read_file(operands[1], measurement_limits);
@@ -102,7 +117,7 @@ CommandResult import_command(const Session& session) {
     return import_job(session, operands[0], operands[1]);
   throw ConfigError({}, fmt::format("shardplan: cannot import {}", quote(operands[0])),
                     fmt::format("allowed: hf FILE, nccl-tests FILE, {} FILE, vllm FILE, sglang "
-                                "FILE, topo FILE, slurm FILE",
+                                "FILE, topo FILE, slurm FILE, trace FILE",
                                 fmt::join(jobs, " FILE, ")));
 }
 

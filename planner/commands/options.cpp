@@ -308,7 +308,7 @@ const FlagRow flag_rows[]{
               "on one scale",
       .only_for = "simulate"},
      &Options::compare_schedules},
-    {{.name = "to", .value = "FRAMEWORK", .help = export_target_names, .only_for = "export"},
+    {{.name = "to", .value = "FRAMEWORK", .help = export_target_names, .only_for = "export import"},
      &Options::to},
     {{.name = "launcher",
       .value = "NAME",
@@ -387,11 +387,37 @@ const FlagRow flag_rows[]{
       .only_for = "calibrate",
       .several = true},
      &Options::from_log},
+    {{.name = "from-trace",
+      .value = "TRACE ...",
+      .help =
+          "traces of your own runs on one cluster by one stack (torch.profiler's, packed by gzip "
+          "or not, or an SQLite export of Nsight Systems), each behind its job as a log, or "
+          "with --scenario; of several ranks of a run the mean counts",
+      .only_for = "calibrate",
+      .several = true},
+     &Options::from_trace},
     {{.name = "job",
       .value = "FILE",
-      .help = "the job of every log that is given without one",
+      .help = "the job of every log and trace that is given without one",
       .only_for = "calibrate"},
      &Options::job},
+    {{.name = "scenario", .value = "FILE", .help = "the same as --job", .only_for = "calibrate"},
+     &Options::job},
+    {{.name = "calibrated",
+      .value = "FILE",
+      .help = "the cluster as shardplan calibrate wrote it of your own runs, in place of the "
+              "scenario's",
+      .only_for = "plan evaluate explain sweep compare simulate explain-job"},
+     &Options::calibrated},
+    {{.name = "traces",
+      .value = "TRACE ...",
+      .help =
+          "how much better the other runs of a stack are predicted once the trace of one is "
+          "known, as calibrate --from-trace takes it: a row a trace, named as its run's id ends "
+          "(text, json, csv, md)",
+      .only_for = "validate",
+      .several = true},
+     &Options::traces},
     {{.name = "fail-above",
       .value = "PCT",
       .help = "exit status 4 when the mean over sources (--against-planner: the largest loss) "

@@ -62,10 +62,13 @@ struct Options {
   std::string fit;   // file of constants
   ChildLimits each;  // of a batch: what a scenario may take
   bool leave_one_source_out = false;
-  int runs_known = 0;                 // 0: not asked for
-  std::vector<std::string> from_log;  // --from-log of calibrate: [JOB:]LOG
-  std::string job;                    // --job: of logs without one
-  std::string profile;                // --out of calibrate
+  int runs_known = 0;                   // 0: not asked for
+  std::vector<std::string> from_log;    // --from-log of calibrate: [JOB:]LOG
+  std::vector<std::string> from_trace;  // --from-trace of calibrate: [JOB:]TRACE
+  std::vector<std::string> traces;      // --traces of validate
+  std::string calibrated;               // --calibrated: a cluster's file by calibrate
+  std::string job;                      // --job: of logs without one
+  std::string profile;                  // --out of calibrate
   bool fits_constants() const {
     return !fit.empty() || leave_one_source_out || runs_known > 0 || !write_residuals.empty();
   }

@@ -26,6 +26,7 @@
 #include "planner/accuracy/serving_fit.hpp"
 #include "planner/accuracy/serving_residuals.hpp"
 #include "planner/accuracy/serving_scorecard.hpp"
+#include "planner/accuracy/traced_runs.hpp"
 #include "planner/report/json_report.hpp"
 
 namespace planner {
@@ -194,6 +195,28 @@ std::vector<ValidationRow> with_peaks(std::vector<ValidationRow> rows, const Ses
 
 }  // namespace
 
+namespace {
+
+// --traces.
+CommandResult with_traces(const Session& session) {
+  const Options& options = session.options;
+  if (options.format == Format::html || options.format == Format::svg) {
+    throw ConfigError({}, "shardplan: validate --traces has no such --format",
+                      "allowed: text, json, csv, md");
+  }
+  const auto groups =
+      traced_groups(read_evidence_runs(options.operands), options.traces, session.path);
+  CommandResult result;
+  result.text = printed(traced_group_table(groups), options.format, session.style.style.width);
+  double mean = 0;
+  for (const TracedGroup& group : groups)
+    mean += group.others_after / static_cast<double>(groups.size());
+  limit_error(mean, "the mean error of the others", session, result);
+  return result;
+}
+
+}  // namespace
+
 CommandResult validate_command(const Session& session) {
   std::vector<std::string> training, serving;
   for (const std::string& operand : session.options.operands)
@@ -201,6 +224,7 @@ CommandResult validate_command(const Session& session) {
   if (!training.empty() && !serving.empty()) return validate_both(session, training, serving);
   if (training.empty()) return validate_serving(session);
   if (session.options.runs_known > 0) return with_runs_known(session);
+  if (!session.options.traces.empty()) return with_traces(session);
   if (session.options.fits_constants() && session.options.write_residuals.empty())
     return refit_constants(session);
   if (session.options.against_planner) return against_planner(session);

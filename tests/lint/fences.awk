@@ -25,15 +25,16 @@ BEGIN {
 
   row("planner/solvers", "costmodel/base")
   row("planner/logs", "costmodel/*")
+  row("planner/traces", "costmodel/*")
   row("planner/exchange", "costmodel/*")
   row("planner/frameworks", "exchange logs costmodel/*")
   row("planner/sharding", "solvers costmodel/*")
   row("planner/search", "solvers sharding costmodel/*")
   row("planner/diagnosis", "logs search costmodel/*")
-  row("planner/report", "diagnosis search sharding frameworks logs costmodel/*")
+  row("planner/report", "diagnosis search sharding frameworks logs traces costmodel/*")
   row("planner/page", "report diagnosis search costmodel/*")
   row("planner/batch", "report page costmodel/*")
-  row("planner/accuracy", "report page search solvers costmodel/*")
+  row("planner/accuracy", "report page search solvers traces costmodel/*")
   row("planner/commands", "planner/* costmodel/*")
 
   row("runtime/cpu", "costmodel/base costmodel/model costmodel/operators")
@@ -66,6 +67,8 @@ BEGIN {
   library("^sodium\\.h$", "^runtime/ranks/tcp_proof\\.cpp$")
   library("^mpi\\.h$", "^runtime/ranks/mpi_transport\\.cpp$|^tests/runtime/ranks/mpi/one_thread\\.cpp$")
   library("^(coin/)?(Cbc|Osi|Coin|Clp|Cgl)", "^planner/solvers/milp\\.cpp$")
+  library("^zlib\\.h$", "^planner/traces/unpacked_file\\.cpp$")
+  library("^sqlite3\\.h$", "^planner/traces/nsight_reader\\.cpp$|^tests/")
   library("^toml\\+\\+/", "^costmodel/config/toml\\.cpp$")
   library("^nlohmann/", "^(costmodel|planner|runtime)/[a-z]+/json[^/]*\\.[ch]pp$|^tests/")
   library("^fmt/", "^(costmodel|planner|calibrate|tests)/|^runtime/.*[ch]pp$")  # nvcc does not read fmt 9 as C++20

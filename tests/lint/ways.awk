@@ -10,7 +10,7 @@ BEGIN {
   way("path", "(std::filesystem|[^A-Za-z_]fs)::|<filesystem>|<fstream>|<glob\\.h>|<dirent\\.h>|<sys/stat\\.h>", base, "costmodel/base/path.hpp")
   way("path", "(^|[^A-Za-z_.>])(::)?(unlink|mkdir|rmdir|readlink|realpath|symlink|access|lstat|chmod|truncate)(at)?[ ]*\\(", base,
       "costmodel/base/path.hpp")
-  way("parse", "[Jj]son::(parse|accept|sax_parse|from_[a-z]+)[ ]*\\(|\\.dump\\(", "^costmodel/base/json_text\\.cpp$",
+  way("parse", "[Jj]son::(parse|accept|sax_parse|from_[a-z]+)[ ]*\\(|\\.dump\\(", "^costmodel/base/json_(text|stream)\\.cpp$",
       "costmodel/base/json_text.hpp")
   way("parse", "toml::parse", "^costmodel/config/toml\\.cpp$", "parse_toml()")
   way("parse", "YAML::(Load|Parser|Emitter|Node)", "^costmodel/config/yaml\\.cpp$", "parse_yaml() and to_yaml()")

@@ -1,0 +1,132 @@
+#include "planner/accuracy/trace_explanation.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <string_view>
+
+#include "costmodel/base/escape.hpp"
+#include "costmodel/base/unit_text.hpp"
+#include "costmodel/estimate/evaluator.hpp"
+#include "planner/accuracy/trace_report.hpp"
+#include "planner/report/table.hpp"
+
+namespace planner {
+
+using costmodel::format_seconds;
+using costmodel::Seconds;
+
+std::vector<TraceGain> gains_of(const FittedTrace& trace, Seconds fixed) {
+  const TraceTimes& times = trace.read.times;
+  std::vector<TraceGain> gains;
+  const double least = 0.005 * trace.unprofiled.value;
+  const auto add = [&](std::string what, std::string remedy, Seconds gained) {
+    if (gained.value >= least) gains.push_back({std::move(what), std::move(remedy), gained});
+  };
+  if (trace.host_bound) {
+    add("the device waits for the host's launches",
+        "larger micro-batches, torch.compile or CUDA graphs: fewer launches",
+        trace.unprofiled - times.busy - fixed);
+  }
+  add("collectives run while nothing else does",
+      "prefetch and overlap of gathers and reductions, fewer or larger messages", times.exposed);
+  const auto steady = trace.read.steady();
+  for (std::size_t kind = 0; kind < steady.size(); ++kind) {
+    add(fmt::format("{}: slower than predicted", costmodel::kernel_kind_names[kind]),
+        "another implementation of these kernels, or clocks and power limit of the device",
+        steady[kind] - Seconds(trace.before.kinds[kind]));
+  }
+  std::ranges::sort(gains, std::ranges::greater{}, [](const TraceGain& g) { return g.gained; });
+  return gains;
+}
+
+namespace {
+
+std::string ranks_text(const std::vector<TracedRank>& ranks, std::size_t columns) {
+  if (ranks.size() < 2) return "";
+  Table table{{{"rank"}, {"busy ms"}, {"kernels ms"}, {"collectives ms"}, {"file", false}}, {}};
+  const auto ms = [](Seconds time) { return fmt::format("{:.2f}", 1e3 * time.value); };
+  for (const TracedRank& rank : ranks) {
+    const TraceTimes& t = rank.times;
+    table.rows.push_back({fmt::format("{}", rank.rank), ms(t.busy), ms(t.kernels - t.communication),
+                          ms(t.communication), costmodel::printable(rank.file)});
+  }
+  const auto computes = [](const TracedRank& r) { return r.times.kernels - r.times.communication; };
+  const auto [least, most] = std::ranges::minmax(ranks, {}, computes);
+  return fmt::format(
+      "Ranks:\n{}\nRank {} computes {:.1f} % longer than rank {}; the others wait for "
+      "it in collectives.\n\n",
+      to_text(table, 2, columns), most.rank, 100 * (computes(most) / computes(least) - 1),
+      least.rank);
+}
+
+}  // namespace
+
+std::string explanation_report(const TraceExplanation& all, std::size_t columns) {
+  std::string text = trace_text(all.trace, columns) + "By operator\n\n" +
+                     to_text(part_table(all.trace), 2, columns) + "\n" +
+                     ranks_text(all.ranks, columns);
+  if (all.gains.empty()) return text + "Nothing takes longer than it need by a hundredth.\n";
+  text += "What an iteration would gain\n";
+  for (const TraceGain& gain : all.gains)
+    text += fmt::format("  {}: {}; {}\n", gain.what, format_seconds(gain.gained), gain.remedy);
+  return text;
+}
+
+std::vector<ActionTimes> action_times(const Trace& trace, const costmodel::Scenario& scenario,
+                                      const costmodel::ParallelPlan& plan) {
+  std::map<int, ActionTimes> ranks;
+  std::map<int, Nanoseconds> computed;
+  Nanoseconds begin = 0, end = 0;
+  bool first = true;
+  for (const TracedAction& action : trace.actions) {
+    begin = first ? action.begin : std::min(begin, action.begin);
+    end = first ? action.begin + action.length : std::max(end, action.begin + action.length);
+    first = false;
+    ActionTimes& of = ranks[action.rank];
+    of.rank = action.rank;
+    if (trace.text(action.stream) != "compute") continue;
+    const std::string& name = trace.text(action.name);
+    const Seconds time(1e-9 * static_cast<double>(action.length));
+    (name.starts_with("forward") ? of.forward : of.backward) += time;
+    computed[action.rank] += action.length;
+  }
+  costmodel::Evaluator evaluator(scenario.model, scenario.cluster, scenario.training);
+  const costmodel::PlanCost& cost = evaluator.cost(plan);
+  const auto m = static_cast<double>(cost.micro_batches);
+  std::vector<ActionTimes> all;
+  for (auto& [rank, of] : ranks) {
+    of.idle = Seconds(1e-9 * static_cast<double>(end - begin - computed[rank]));
+    const auto stage = static_cast<std::size_t>(rank);
+    if (plan.chunks() == 1 && stage < cost.times.forward.size()) {
+      of.predicted_forward = m * cost.times.forward[stage];
+      of.predicted_backward = m * cost.times.backward[stage];
+      if (stage < cost.times.weight_gradient.size())
+        of.predicted_backward += m * cost.times.weight_gradient[stage];
+    }
+    all.push_back(of);
+  }
+  return all;
+}
+
+std::string actions_report(const Trace& trace, const std::vector<ActionTimes>& ranks,
+                           std::size_t columns) {
+  Table table{{{"rank"},
+               {"forward ms"},
+               {"predicted"},
+               {"backward ms"},
+               {"predicted"},
+               {"not computing ms"}},
+              {}};
+  const auto ms = [](Seconds time) { return fmt::format("{:.3f}", 1e3 * time.value); };
+  for (const ActionTimes& of : ranks) {
+    table.rows.push_back({fmt::format("{}", of.rank), ms(of.forward), ms(of.predicted_forward),
+                          ms(of.backward), ms(of.predicted_backward), ms(of.idle)});
+  }
+  return fmt::format("{}: an iteration of {} ranks' actions, {}\n\n{}",
+                     costmodel::printable(trace.file), ranks.size(),
+                     format_seconds(trace.iteration), to_text(table, 2, columns));
+}
+
+}  // namespace planner

@@ -1,0 +1,150 @@
+#include "planner/accuracy/trace_fit.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <utility>
+
+#include "costmodel/estimate/evaluator.hpp"
+#include "costmodel/estimate/kernel_list.hpp"
+#include "costmodel/estimate/plan_estimate.hpp"
+
+namespace planner {
+
+using costmodel::kernel_kind_count;
+using costmodel::OwnRuns;
+using costmodel::ParallelPlan;
+using costmodel::Scenario;
+using costmodel::Seconds;
+using costmodel::TracedRun;
+
+namespace {
+
+// Of a kind that takes all of an iteration, and of one that takes a hundredth, each as standard
+// deviation of the logarithm: two profiles of one run differ by that.
+constexpr double noise_of_all = 0.01, noise_of_hundredth = 0.1;
+constexpr double not_measured = 10;
+// Of the stack's time of a launch, and of what a trace has of it once the profiler's part is taken
+// off: hosts differ by a tenth to a fifth, and runs on one host by a tenth (least_s and most_s of
+// configs/evidence/extra/pytorch-h100.yaml where the host sets the pace).
+constexpr double launch_spread = 0.15, launch_noise = 0.1;
+
+double noise_of(double share) {
+  return noise_of_all + noise_of_hundredth * 0.01 / std::max(share, 1e-6);
+}
+
+TracedRun traced_run(const Scenario& scenario, const ReadTrace& trace,
+                     const PredictedTimes& predicted) {
+  TracedRun run;
+  run.shape = traced_shape(scenario);
+  const auto steady = trace.steady();
+  for (std::size_t kind = 0; kind < kernel_kind_count; ++kind) {
+    const double measured = steady[kind].value, before = predicted.kinds[kind];
+    constexpr double most = 20;  // as the file may have it
+    const bool known =
+        measured > 0 && before > 0 && measured < most * before && before < most * measured;
+    run.kinds[kind] = known ? measured / before : 1;
+    run.noise[kind] =
+        known ? noise_of(std::min(measured, before) / trace.times.kernels.value) : not_measured;
+  }
+  return run;
+}
+
+Seconds iteration_of(Scenario scenario, const ParallelPlan& plan, Seconds launch) {
+  scenario.training.stack.host.kernel_launch = launch;
+  return estimate_of(scenario.model, scenario.cluster, scenario.training, plan).iteration;
+}
+
+// The launch with which the plan takes `iteration`: by halving, for it only grows with the launch.
+Seconds launch_for(const Scenario& scenario, const ParallelPlan& plan, Seconds iteration) {
+  double low = std::log(1e-7), high = std::log(1e-2);
+  for (int i = 0; i < 40; ++i) {
+    const double middle = (low + high) / 2;
+    const bool above = iteration_of(scenario, plan, Seconds(std::exp(middle))) > iteration;
+    (above ? high : low) = middle;
+  }
+  return Seconds(std::exp((low + high) / 2));
+}
+
+}  // namespace
+
+std::array<Seconds, kernel_kind_count> ReadTrace::steady() const {
+  std::array<Seconds, kernel_kind_count> all = times.kinds;
+  for (std::size_t kind = 0; kind < all.size(); ++kind) all[kind] *= rested[kind];
+  return all;
+}
+
+PredictedTimes predicted_times(const Scenario& scenario, const ParallelPlan& plan) {
+  costmodel::Evaluator evaluator(scenario.model, scenario.cluster, scenario.training);
+  PredictedTimes times;
+  times.iteration = evaluator.estimate(plan).iteration;
+  const costmodel::PlanCost& cost = evaluator.cost(plan);
+  const auto m = static_cast<double>(cost.micro_batches);
+  std::map<std::pair<TracedPart, bool>, PartTime> parts;
+  const auto listed = stage_kernels(cost, 0, plan, evaluator);
+  const auto kinds = listed.by_kind(cost.micro_batches);
+  for (std::size_t kind = 0; kind < kinds.size(); ++kind) times.kinds[kind] = kinds[kind].value;
+  for (const costmodel::ListedKernels& row : listed.kernels) {
+    const TracedPart part = part_of_listed(row.name);
+    const bool once = row.passes == "iteration", backward = !once && row.passes != "forward";
+    PartTime& sum =
+        parts.try_emplace({part, backward}, PartTime{part, backward, {}, 0}).first->second;
+    sum.time += row.sum.time * (once ? 1 : m);
+    sum.kernels += row.sum.kernels * (once ? 1 : m);
+  }
+  for (const auto& [key, part] : parts) times.parts.push_back(part);
+  std::ranges::sort(times.parts, std::ranges::greater{}, [](const PartTime& p) { return p.time; });
+  return times;
+}
+
+Attributor attributor_of(const Scenario& scenario, const ParallelPlan& plan) {
+  const std::int64_t tokens = plan.micro_batch * scenario.training.sequence / plan.cp;
+  return {scenario.model, scenario.training, tokens};
+}
+
+Scenario with_constants(Scenario scenario, const OwnRuns& own) {
+  scenario.cluster.measured = own;
+  settle_own_runs(scenario);
+  return scenario;
+}
+
+FittedTrace fit_trace(const Scenario& scenario, const ParallelPlan& plan, ReadTrace trace) {
+  FittedTrace fitted;
+  fitted.read = std::move(trace);
+  const TraceTimes& times = fitted.read.times;
+  fitted.before = predicted_times(scenario, plan);
+  fitted.run = traced_run(scenario, fitted.read, fitted.before);
+  const Seconds fixed = scenario.training.stack.host.iteration;
+  Seconds device = times.busy + fixed;
+  const auto steady = fitted.read.steady();
+  for (std::size_t kind = 0; kind < kernel_kind_count; ++kind)
+    device += steady[kind] - times.kinds[kind];
+  const Seconds recorded = times.host_records * record_cost,
+                host = costmodel::max(times.least_wall - recorded, Seconds(0));
+  fitted.host_bound = (host - device) / host > waiting_share;
+  fitted.unprofiled = fitted.host_bound ? host : device;
+  OwnRuns own{1, scenario.training.stack.name};
+  own.traces = {fitted.run};
+  if (fitted.host_bound)
+    fitted.launch = launch_for(with_constants(scenario, own), plan, fitted.unprofiled);
+  return fitted;
+}
+
+OwnRuns traced_constants(const std::vector<FittedTrace>& traces, const std::string& stack,
+                         Seconds prior) {
+  OwnRuns own{static_cast<int>(traces.size()), stack};
+  double precision = 1 / (launch_spread * launch_spread), sum = 0;
+  bool decided = false;
+  for (const FittedTrace& trace : traces) {
+    own.traces.push_back(trace.run);
+    if (trace.launch.value <= 0 || prior.value <= 0) continue;
+    decided = true;
+    constexpr double weight = 1 / (launch_noise * launch_noise);
+    precision += weight;
+    sum += weight * std::log(trace.launch / prior);
+  }
+  if (decided) own.kernel_launch = prior * std::exp(sum / precision);
+  return own;
+}
+
+}  // namespace planner

@@ -1,0 +1,185 @@
+#include "planner/accuracy/trace_report.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+#include <utility>
+
+#include "costmodel/base/escape.hpp"
+#include "costmodel/base/unit_text.hpp"
+#include "planner/report/report_tables.hpp"
+
+namespace planner {
+
+using costmodel::format_seconds;
+using costmodel::printable;
+using costmodel::Seconds;
+
+namespace {
+
+std::string milliseconds(double seconds) { return fmt::format("{:.2f}", 1e3 * seconds); }
+
+std::string off_by(double predicted, double measured) {
+  return measured > 0 && predicted > 0 ? fmt::format("{:+.1f}", 100 * (predicted / measured - 1))
+                                       : "-";
+}
+
+const PartTime* find(const std::vector<PartTime>& parts, TracedPart part, bool backward) {
+  const auto at = std::ranges::find_if(
+      parts, [&](const PartTime& p) { return p.part == part && p.backward == backward; });
+  return at == parts.end() ? nullptr : &*at;
+}
+
+std::string left_over_text(const TraceTimes& times) {
+  constexpr std::size_t most = 5;
+  std::string text;
+  for (std::size_t i = 0; i < std::min(most, times.left_over.size()); ++i) {
+    const LeftOver& kernel = times.left_over[i];
+    text += fmt::format("    {} by {}: {}\n", format_seconds(kernel.time),
+                        printable(kernel.launcher.substr(0, 60)),
+                        printable(kernel.kernel.substr(0, 90)));
+  }
+  return text;
+}
+
+std::string host_text(const FittedTrace& trace) {
+  const TraceTimes& times = trace.read.times;
+  const Seconds waits = costmodel::max(times.least_wall - times.busy, Seconds(0));
+  std::string text =
+      fmt::format("An iteration as recorded: {} at least, of which no kernel ran in {}.\n",
+                  format_seconds(times.least_wall), format_seconds(waits));
+  if (trace.host_bound) {
+    text += fmt::format(
+        "The host sets the pace: {:.0f} launches; without what {:.0f} records cost it, {} an "
+        "iteration.\n",
+        times.launches, times.host_records, format_seconds(trace.unprofiled));
+  } else {
+    text +=
+        "The device sets the pace: the host's launches and the fixed cost of an iteration stay "
+        "the stack's, for a profiler lengthens both.\n";
+  }
+  return text;
+}
+
+std::string attributed_text(const FittedTrace& trace) {
+  const TraceTimes& times = trace.read.times;
+  std::string text = fmt::format("{:.1f} % of the kernels' time is attributed to operators",
+                                 100 * (times.attributed() / times.kernels));
+  if (!trace.read.has_launchers) {
+    text +=
+        ", by the kernels' names alone: no operator of the host is recorded (activities without "
+        "CPU)";
+  } else if (!trace.read.has_sizes) {
+    text += ", without their sizes: record with record_shapes=True";
+  }
+  text += times.left_over.empty() ? ".\n" : "; not:\n" + left_over_text(times);
+  if (times.no_kind.value > 0) {
+    text +=
+        fmt::format("Kernels of no kind that is known take {}.\n", format_seconds(times.no_kind));
+  }
+  return text;
+}
+
+std::string communication_text(const TraceTimes& times) {
+  if (times.communication.value <= 0) return "";
+  return fmt::format(
+      "Collectives take {}, of which {} while no other kernel ran. They are fitted to no "
+      "constant.\n",
+      format_seconds(times.communication), format_seconds(times.exposed));
+}
+
+// What a stack's description lacks, and the trace has.
+std::string lacking_text(const FittedTrace& trace) {
+  std::string text;
+  for (const PartTime& part : trace.read.times.parts) {
+    const bool known = find(trace.before.parts, part.part, part.backward) != nullptr;
+    constexpr double counted = 0.005;
+    // Casts are among the kernels of norms and products in some descriptions.
+    if (known || part.part >= TracedPart::communication || part.part == TracedPart::casts ||
+        part.part == TracedPart::other_products || part.time < counted * trace.read.times.kernels)
+      continue;
+    text += fmt::format("  {}{}: {}\n", name_of(part.part), part.backward ? ", backward" : "",
+                        format_seconds(part.time));
+  }
+  return text.empty() ? "" : "In the trace, and not in the stack's description:\n" + text;
+}
+
+}  // namespace
+
+Table kind_table(const FittedTrace& trace) {
+  Table table{{{"kind of kernel", false},
+               {"measured ms"},
+               {"predicted ms"},
+               {"off by %"},
+               {"with the trace ms"},
+               {"off by %"}},
+              {}};
+  const auto steady = trace.read.steady();
+  Seconds all;
+  const auto add = [&](std::string_view name, double measured, double before, double after) {
+    table.rows.push_back({std::string(name), milliseconds(measured), milliseconds(before),
+                          off_by(before, measured), milliseconds(after), off_by(after, measured)});
+  };
+  double left_before = trace.before.iteration.value, left_after = trace.after.iteration.value;
+  for (std::size_t kind = 0; kind < costmodel::kernel_kind_count; ++kind) {
+    const double before = trace.before.kinds[kind], after = trace.after.kinds[kind];
+    left_before -= before;
+    left_after -= after;
+    add(costmodel::kernel_kind_names[kind], steady[kind].value, before, after);
+    all += steady[kind];
+  }
+  add("in no kernel of these", (trace.unprofiled - all).value, left_before, left_after);
+  add("iteration without a profiler", trace.unprofiled.value, trace.before.iteration.value,
+      trace.after.iteration.value);
+  return table;
+}
+
+Table part_table(const FittedTrace& trace) {
+  Table table{{{"operator", false},
+               {"pass", false},
+               {"kernels"},
+               {"measured ms"},
+               {"predicted ms"},
+               {"off by %"},
+               {"with the trace ms"}},
+              {}};
+  std::set<std::pair<TracedPart, bool>> shown;
+  const auto add = [&](TracedPart part, bool backward) {
+    if (!shown.insert({part, backward}).second) return;
+    const PartTime* measured = find(trace.read.times.parts, part, backward);
+    const PartTime* before = find(trace.before.parts, part, backward);
+    const PartTime* after = find(trace.after.parts, part, backward);
+    const auto time = [](const PartTime* of) { return of == nullptr ? 0 : of->time.value; };
+    table.rows.push_back({std::string(name_of(part)), backward ? "backward" : "forward",
+                          fmt::format("{:.0f}", measured == nullptr ? 0 : measured->kernels),
+                          milliseconds(time(measured)), milliseconds(time(before)),
+                          off_by(time(before), time(measured)), milliseconds(time(after))});
+  };
+  for (const PartTime& part : trace.read.times.parts) add(part.part, part.backward);
+  for (const PartTime& part : trace.before.parts) add(part.part, part.backward);
+  return table;
+}
+
+std::string trace_text(const FittedTrace& trace, std::size_t columns) {
+  std::string text = fmt::format(
+      "{}: {} iteration{} by {}{}\n\n", printable(trace.read.file), trace.read.times.iterations,
+      trace.read.times.iterations == 1 ? "" : "s", trace.read.profiler,
+      trace.read.device.empty() ? "" : " on " + printable(trace.read.device));
+  return text + to_text(kind_table(trace), 2, columns) + "\n" + attributed_text(trace) +
+         host_text(trace) + communication_text(trace.read.times) + lacking_text(trace) + "\n";
+}
+
+std::string trace_report(const std::vector<FittedTrace>& traces, const costmodel::OwnRuns& own,
+                         Seconds prior_launch, std::size_t columns) {
+  std::string text;
+  for (const FittedTrace& trace : traces) text += trace_text(trace, columns);
+  if (own.kernel_launch.value > 0) {
+    text += fmt::format("A launch takes the host {}, held by the stack's {}.\n",
+                        format_seconds(own.kernel_launch), format_seconds(prior_launch));
+  }
+  return text +
+         fmt::format("90 % interval of a prediction: {:.2f} to {:.2f} of it.\n", own.low, own.high);
+}
+
+}  // namespace planner

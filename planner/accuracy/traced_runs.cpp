@@ -1,0 +1,133 @@
+#include "planner/accuracy/traced_runs.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+#include <utility>
+
+#include "costmodel/base/error.hpp"
+#include "costmodel/base/path.hpp"
+#include "costmodel/estimate/plan_estimate.hpp"
+#include "planner/accuracy/trace_fit.hpp"
+#include "planner/search/settled_plan.hpp"
+#include "planner/traces/trace_file.hpp"
+
+namespace planner {
+
+using costmodel::ConfigError;
+using costmodel::Scenario;
+
+namespace {
+
+struct PreparedRun {
+  const EvidenceRun* run;
+  Scenario scenario;
+  costmodel::ParallelPlan plan;
+  double error(const Scenario& with) const {
+    const auto e = estimate_of(with.model, with.cluster, with.training, plan);
+    return 100 * (e.iteration.value / *run->measured.iteration - 1);
+  }
+};
+
+std::vector<PreparedRun> prepared(const std::vector<EvidenceRun>& runs,
+                                  const costmodel::ConfigPath& path) {
+  std::vector<PreparedRun> all;
+  for (const EvidenceRun& run : runs) {
+    if (!run.measured.iteration) continue;
+    Scenario scenario = read_scenario(run.scenario, run.id, path);
+    take_defaults(scenario);
+    const auto settled = settled_run(scenario);
+    if (settled) all.push_back({&run, std::move(scenario), settled->plan});
+  }
+  return all;
+}
+
+const PreparedRun& run_of(const std::vector<PreparedRun>& runs, const std::string& file) {
+  std::string name = costmodel::stem_of(file);
+  name = name.substr(0, name.find(".trace"));
+  const auto at = std::ranges::find_if(
+      runs, [&](const PreparedRun& each) { return each.run->id.ends_with(name); });
+  if (at == runs.end()) {
+    throw ConfigError({file, 0, 0}, "is of no run of this evidence",
+                      "name the file as the run's id ends: ID.trace.json.gz");
+  }
+  return *at;
+}
+
+bool in_group(const Scenario& a, const Scenario& b) {
+  return a.training.stack.name == b.training.stack.name &&
+         (a.model.experts > 0) == (b.model.experts > 0);
+}
+
+TracedGroup group_of(const std::vector<PreparedRun>& runs, const std::string& file) {
+  const PreparedRun& of = run_of(runs, file);
+  const Trace trace = read_trace(file);
+  const TraceTimes times = times_of(trace, attributor_of(of.scenario, of.plan));
+  ReadTrace read{file, {}, trace.profiler, trace.device, !trace.operators.empty(), trace.has_sizes,
+                 times};
+  const FittedTrace fitted = fit_trace(of.scenario, of.plan, std::move(read));
+  const std::string& stack = of.scenario.training.stack.name;
+  const auto own = traced_constants({fitted}, stack, of.scenario.training.stack.host.kernel_launch);
+  TracedGroup group;
+  group.run = of.run->id;
+  group.trace = file;
+  group.attributed = times.attributed() / times.kernels;
+  for (const PreparedRun& each : runs) {
+    if (!in_group(each.scenario, of.scenario)) continue;
+    const double before = each.error(each.scenario),
+                 after = each.error(with_constants(each.scenario, own));
+    if (&each == &of) {
+      group.before = before;
+      group.after = after;
+      continue;
+    }
+    ++group.others;
+    group.others_before += std::abs(before);
+    group.others_after += std::abs(after);
+    if (std::abs(after) <= std::abs(group.worst_error)) continue;
+    group.worst_error = after;
+    group.worst = each.run->id;
+  }
+  if (group.others > 0) {
+    group.others_before /= group.others;
+    group.others_after /= group.others;
+  }
+  return group;
+}
+
+}  // namespace
+
+std::vector<TracedGroup> traced_groups(const std::vector<EvidenceRun>& runs,
+                                       const std::vector<std::string>& traces,
+                                       const costmodel::ConfigPath& path) {
+  const auto all = prepared(runs, path);
+  std::vector<TracedGroup> groups;
+  groups.reserve(traces.size());
+  for (const std::string& file : traces) groups.push_back(group_of(all, file));
+  return groups;
+}
+
+Table traced_group_table(const std::vector<TracedGroup>& groups) {
+  Table table{{{"traced run", false},
+               {"attributed %"},
+               {"its error %, before"},
+               {"after"},
+               {"others"},
+               {"their error %, before"},
+               {"after"},
+               {"worst %"},
+               {"in", false}},
+              {}};
+  for (const TracedGroup& group : groups) {
+    table.rows.push_back({group.run, one_decimal(100 * group.attributed),
+                          fmt::format("{:+.1f}", group.before), fmt::format("{:+.1f}", group.after),
+                          fmt::format("{}", group.others), one_decimal(group.others_before),
+                          one_decimal(group.others_after),
+                          fmt::format("{:+.1f}", group.worst_error), group.worst});
+  }
+  return table;
+}
+
+}  // namespace planner

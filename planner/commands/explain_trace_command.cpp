@@ -1,0 +1,60 @@
+#include "planner/commands/explain_trace_command.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <utility>
+#include <vector>
+
+#include "costmodel/base/escape.hpp"
+#include "costmodel/base/unit_text.hpp"
+#include "costmodel/estimate/evaluator.hpp"
+#include "planner/accuracy/trace_explanation.hpp"
+#include "planner/commands/from_trace_command.hpp"
+#include "planner/traces/trace_file.hpp"
+
+namespace planner {
+
+using namespace costmodel;
+
+bool names_traces(const Options& options) {
+  const std::vector<std::string> files(options.operands.begin() + 1, options.operands.end());
+  const auto traces = std::ranges::count_if(files, is_trace_file);
+  if (files.size() > 1 && static_cast<std::size_t>(traces) < files.size()) {
+    const auto other = std::ranges::find_if_not(files, is_trace_file);
+    throw ConfigError({*other, 0, 0}, "is no trace, and more than one file is given",
+                      "give one log, or the traces of one job's ranks");
+  }
+  return traces > 0;
+}
+
+CommandResult explain_traces(const Session& session, const Scenario& scenario,
+                             const ParallelPlan& plan) {
+  const Options& options = session.options;
+  const std::vector<std::string> files(options.operands.begin() + 1, options.operands.end());
+  const bool json = options.format == Format::json;
+  CommandResult result;
+  Trace first = read_trace(files.front());
+  if (first.kernels.empty()) {
+    const auto actions = action_times(first, scenario, plan);
+    result.text = json ? actions_json(first, actions)
+                       : actions_report(first, actions, session.style.style.width);
+    return result;
+  }
+  TraceExplanation all;
+  const Attributor attributor = attributor_of(scenario, plan);
+  for (const std::string& file : files) {
+    const Trace trace = read_trace(file);
+    all.ranks.push_back({file, trace.rank, times_of(trace, attributor)});
+  }
+  all.trace = fit_trace(scenario, plan, read_job_trace(files, attributor));
+  const auto& stack = scenario.training.stack;
+  const OwnRuns own = traced_constants({all.trace}, stack.name, stack.host.kernel_launch);
+  all.trace.after = predicted_times(with_constants(scenario, own), plan);
+  all.gains = gains_of(all.trace, scenario.training.stack.host.iteration);
+  result.text = json ? explanation_json(all) : explanation_report(all, session.style.style.width);
+  return result;
+}
+
+}  // namespace planner

@@ -1,0 +1,157 @@
+#include "planner/commands/from_trace_command.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <utility>
+
+#include "costmodel/base/escape.hpp"
+#include "costmodel/base/output_file.hpp"
+#include "costmodel/base/path.hpp"
+#include "costmodel/config/yaml.hpp"
+#include "planner/accuracy/json_traces.hpp"
+#include "planner/accuracy/trace_report.hpp"
+#include "planner/search/settled_plan.hpp"
+#include "planner/traces/trace_file.hpp"
+
+namespace planner {
+
+using namespace costmodel;
+
+JobLog job_and_file(const std::string& word, const std::string& flag) {
+  auto colon = word.rfind(':');
+  if (colon == std::string::npos || path_exists(word)) return {"", word};
+  for (auto at = colon; at != std::string::npos && at > 0; at = word.rfind(':', at - 1)) {
+    if (!path_exists(word.substr(at + 1))) continue;
+    colon = at;
+    break;
+  }
+  JobLog pair{word.substr(0, colon), word.substr(colon + 1)};
+  if (pair.job.empty() || pair.log.empty()) {
+    throw ConfigError({}, fmt::format("shardplan: {} {} lacks a file", flag, quote(word)),
+                      "write JOB:LOG, or LOG alone where it prints its arguments");
+  }
+  return pair;
+}
+
+namespace {
+
+// The mean of ranks; what a rank alone states is the first one's. Collectives wait for the slowest
+// rank in all others, so the rank that waited least has their time.
+void take_rank(TraceTimes& sum, const TraceTimes& rank, double ranks) {
+  const double old = (ranks - 1) / ranks, now = 1 / ranks;
+  for (std::size_t kind = 0; kind < sum.kinds.size(); ++kind)
+    sum.kinds[kind] = old * sum.kinds[kind] + now * rank.kinds[kind];
+  for (const auto field : {&TraceTimes::kernels, &TraceTimes::no_kind, &TraceTimes::busy,
+                           &TraceTimes::wall, &TraceTimes::exposed})
+    sum.*field = old * (sum.*field) + now * (rank.*field);
+  sum.communication = min(sum.communication, rank.communication);
+  sum.least_wall = max(sum.least_wall, rank.least_wall);
+}
+
+}  // namespace
+
+ReadTrace read_job_trace(const std::vector<std::string>& files, const Attributor& attributor) {
+  ReadTrace read;
+  for (const std::string& file : files) {
+    const Trace trace = read_trace(file);
+    if (trace.kernels.empty()) {
+      throw ConfigError({file, 0, 0}, "has a pipeline's actions and no kernels",
+                        "give it to explain-job, or its run's log to --from-log");
+    }
+    const TraceTimes times = times_of(trace, attributor);
+    if (times.kernels.value <= 0) {
+      throw ConfigError({file, 0, 0}, "has no kernel within its iterations",
+                        "record at least one iteration from its beginning to its end");
+    }
+    if (read.file.empty()) {
+      read = {file, {}, trace.profiler, trace.device, !trace.operators.empty(), trace.has_sizes,
+              times};
+      continue;
+    }
+    read.more_ranks.push_back(file);
+    take_rank(read.times, times, 1 + static_cast<double>(read.more_ranks.size()));
+  }
+  return read;
+}
+
+namespace {
+
+// Files of one job: its ranks.
+std::map<std::string, std::vector<std::string>> files_by_job(const Options& options) {
+  std::map<std::string, std::vector<std::string>> files;
+  for (const std::string& word : options.from_trace) {
+    JobLog pair = job_and_file(word, "--from-trace");
+    const std::string& job = pair.job.empty() ? options.job : pair.job;
+    if (job.empty()) {
+      throw ConfigError({pair.log, 0, 0}, "does not state what job it is of",
+                        "write SCENARIO:TRACE, or --scenario FILE for all traces");
+    }
+    files[job].push_back(pair.log);
+  }
+  return files;
+}
+
+}  // namespace
+
+TraceCalibration calibrated_by_traces(const Session& session, const SiteSpread& published,
+                                      std::vector<std::string>& notes) {
+  TraceCalibration all;
+  std::vector<std::pair<Scenario, ParallelPlan>> jobs;
+  for (const auto& [job, files] : files_by_job(session.options)) {
+    JobOperand operand = read_job_operand(session, job, notes);
+    Scenario scenario = with_constants(std::move(operand.scenario), {});
+    const auto settled = settled_run(scenario);
+    if (!settled) throw ConfigError({job, 0, 0}, no_valid_choice, "write the plan that ran");
+    const std::string& stack = scenario.training.stack.name;
+    if (!all.traces.empty() && stack != all.own.stack) {
+      throw ConfigError({job, 0, 0},
+                        fmt::format("is of {}, and another trace of {}", stack, all.own.stack),
+                        "fit one stack at a time");
+    }
+    all.own.stack = stack;
+    all.launch = scenario.training.stack.host.kernel_launch;
+    all.traces.push_back(fit_trace(scenario, settled->plan,
+                                   read_job_trace(files, attributor_of(scenario, settled->plan))));
+    all.cluster = *operand.written.find("cluster");
+    jobs.emplace_back(std::move(scenario), settled->plan);
+  }
+  if (all.traces.empty()) return all;
+  all.own = traced_constants(all.traces, all.own.stack, all.launch);
+  for (std::size_t i = 0; i < jobs.size(); ++i) {
+    FittedTrace& trace = all.traces[i];
+    trace.after = predicted_times(with_constants(jobs[i].first, all.own), jobs[i].second);
+    all.runs.push_back({trace.read.file, trace.read.times.iterations, trace.unprofiled,
+                        trace.after.iteration, jobs[i].first.training.error_band});
+  }
+  const OwnRunsFit interval = fit_own_runs(all.runs, all.own.stack, published);
+  all.own.low = interval.measured.low;
+  all.own.high = interval.measured.high;
+  return all;
+}
+
+CommandResult from_traces(const Session& session, const TraceCalibration& traced,
+                          const SiteSpread& published, CommandResult result) {
+  const Options& options = session.options;
+  const bool json = options.format == Format::json;
+  OwnRunsFit fit;
+  fit.runs = traced.runs;
+  fit.measured = traced.own;
+  const std::string profile = to_yaml(own_cluster(traced.cluster, fit, published));
+  result.text =
+      json ? traces_json(traced.traces, traced.own)
+           : trace_report(traced.traces, traced.own, traced.launch, session.style.style.width);
+  if (!options.profile.empty()) write_file(options.profile, profile);
+  if (json) return result;
+  if (options.profile.empty()) {
+    result.text += "\nThe cluster (--out FILE writes it):\n\n" + profile;
+  } else {
+    result.text +=
+        fmt::format("Wrote {0}: plan, evaluate, sweep and others take --calibrated {0}.\n",
+                    printable(options.profile));
+  }
+  return result;
+}
+
+}  // namespace planner

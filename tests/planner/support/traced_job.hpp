@@ -1,0 +1,43 @@
+// A job on one device, and a trace of it whose kernels take a known factor of what is predicted.
+#pragma once
+
+#include <array>
+#include <string>
+#include <vector>
+
+#include "planner/accuracy/trace_fit.hpp"
+#include "tests/costmodel/support/scenarios.hpp"
+#include "tests/planner/support/kineto.hpp"
+
+namespace traced_job {
+
+inline const std::string yaml =
+    "model: {kind: llama, layers: 2, hidden: 2048, heads: 16, kv_heads: 4, ffn_hidden: 8192, "
+    "vocab: "
+    "32000}\ncluster: {base: dgx-h100, devices: 1, devices_per_node: 1}\ntraining: {global_batch: "
+    "1, sequence: 4096, precision: bf16, stack: torchtitan}\nplan: {micro_batch: 1, zero: 3}\n";
+
+inline costmodel::Scenario scenario() { return scenarios::read(yaml); }
+
+inline planner::PredictedTimes predicted() {
+  const costmodel::Scenario s = scenario();
+  return planner::predicted_times(s, resolve_plan(s));
+}
+
+inline constexpr std::array<const char*, costmodel::kernel_kind_count> kernels{
+    "nvjet_tst",   "flash_fwd_kernel", "flash_bwd_kernel",   "elementwise_kernel",
+    "Memcpy DtoD", "log_softmax",      "multi_tensor_apply", "embedding_kernel"};
+
+// `factor`: by kind of kernel. `between`: from one launch to the next, in microseconds.
+inline std::string trace(const std::array<double, costmodel::kernel_kind_count>& factor,
+                         double between = 5) {
+  const auto times = predicted();
+  std::vector<kineto::Launch> launches;
+  for (std::size_t kind = 0; kind < factor.size(); ++kind) {
+    launches.push_back({"aten::op", "[[4096, 2048], [2048, 8192]]", kernels[kind],
+                        1e6 * factor[kind] * times.kinds[kind] / planner::rested[kind]});
+  }
+  return kineto::trace(launches, 2, between);
+}
+
+}  // namespace traced_job
