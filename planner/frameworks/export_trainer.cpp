@@ -94,9 +94,10 @@ std::string optimizer_of(const Scenario& s) {
 
 std::vector<std::string> targets_of(const FineTuning& f) {
   std::vector<std::string> names;
-  for (std::size_t i = 0; i < adapter_target_names.size(); ++i)
+  for (std::size_t i = 0; i < adapter_target_names.size(); ++i) {
     if (f.has(static_cast<AdapterTarget>(i)))
       names.push_back(fmt::format("{}_proj", adapter_target_names[i]));
+  }
   return names;
 }
 
@@ -160,9 +161,9 @@ Lines sharding(const Scenario& s, const ParallelPlan& p, TrainerTarget target) {
   Lines out;
   if (target == TrainerTarget::llama_factory) {
     const bool host = p.offload.optimizer > 0 || p.offload.parameters > 0;
-    if (p.zero > 0)
-      out.emplace_back("deepspeed", fmt::format("examples/deepspeed/ds_z{}_{}config.json", p.zero,
-                                                host ? "offload_" : ""));
+    if (p.zero == 0) return out;
+    out.emplace_back("deepspeed", fmt::format("examples/deepspeed/ds_z{}_{}config.json", p.zero,
+                                              host ? "offload_" : ""));
     return out;
   }
   const bool accelerate = target == TrainerTarget::accelerate;
@@ -227,11 +228,12 @@ std::vector<std::string> notes_of(const Scenario& s, TrainerTarget target) {
       "data sets, learning rate, template and where to save are yours to add"};
   if (model_of(s) == "REPLACE")
     notes.emplace_back("the model's name on the hub, or its folder, takes the place of REPLACE");
-  if (s.training.stack.name != "peft")
+  if (s.training.stack.name != "peft") {
     notes.push_back(
         fmt::format("predicted with the stack {}: training.stack: peft describes "
                     "transformers, PEFT and FSDP",
                     s.training.stack.name));
+  }
   if (s.training.packing.any()) notes.emplace_back(samples_note);
   if (target == TrainerTarget::llama_factory)
     notes.emplace_back("it runs in a checkout of LLaMA-Factory, which has the files of DeepSpeed");

@@ -103,9 +103,10 @@ class TrainerImport {
     const std::string text = fields_.word(field, "");
     char* end = nullptr;
     const double value = std::strtod(text.c_str(), &end);
-    if (end != text.c_str() + text.size() || text.empty())
+    if (end != text.c_str() + text.size() || text.empty()) {
       throw ConfigError(set->mark, fmt::format("{} is no number", quote(shortened(text))),
                         "write a number");
+    }
     return value;
   }
 
@@ -409,9 +410,10 @@ class TrainerImport {
                              truth("fsdp_config.activation_checkpointing", false);
     put("plan", "recompute", checkpoints ? "full" : "none");
     const std::string way = lower(fields_.written("gradient_checkpointing"));
-    if (way.find("offload") != std::string::npos)
+    if (way.find("offload") != std::string::npos) {
       leave_out(fields_.written("gradient_checkpointing"),
                 "inputs of layers are taken as kept on the device");
+    }
   }
 
   TrainerJob from_;
