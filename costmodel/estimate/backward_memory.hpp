@@ -49,12 +49,17 @@ void each_layer(const PlanInputs& in, std::size_t k, const Visit& visit) {
   const auto add = [&](LayerKind kind, const LayerCost& layer, bool again, int count) {
     if (count > 0) visit(kind, layer, again, count);
   };
+  const auto begin = [&] {  // of the model, where the towers run before the embedding
+    if (k != 0) return;
+    add(LayerKind::embedding, *f.embedding, false, 1);
+    for (std::size_t i = f.towers.size(); i-- > 0;)
+      add(f.towers[i].kind, *f.towers[i].cost, f.towers[i].again, f.towers[i].number);
+  };
   if (k == in.last_stage()) add(LayerKind::head, *f.head, false, 1);
   if (keeps_alternate(in)) {
     for (std::size_t i = f.count; i-- > 0;)
       add(f.kinds[i].kind, *f.kinds[i].again, true, f.kinds[i].number(mix));
-    if (k == 0) add(LayerKind::embedding, *f.embedding, false, 1);
-    return;
+    return begin();
   }
   for (std::size_t i = f.count; i-- > 0;) {
     const LayerPrices::Kind& kind = f.kinds[i];
@@ -63,7 +68,7 @@ void each_layer(const PlanInputs& in, std::size_t k, const Visit& visit) {
   for (std::size_t i = f.count; i-- > 0;)
     add(f.kinds[i].kind, *f.kinds[i].again, true, f.kinds[i].repeated(mix));
   if (mix.decoder_starts) add(LayerKind::decoder_embedding, *f.decoder_embedding, false, 1);
-  if (k == 0) add(LayerKind::embedding, *f.embedding, false, 1);
+  begin();
 }
 
 StageMoment fullest_moment(const PlanInputs& in, std::size_t stage);

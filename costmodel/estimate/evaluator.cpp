@@ -24,11 +24,12 @@ Evaluator::Evaluator(ModelSpec model, ClusterSpec cluster, TrainingSpec training
   const ParallelPlan whole;
   const LayerMix all = layer_mix(on_.model, 0, static_cast<int>(on_.model.layers), {});
   const auto add = [&](LayerKind kind, int count) {
-    const LayerKind mask = on_.model.causal ? kind : LayerKind::encoder;
+    const LayerKind mask = on_.model.causal && !kind.of_tower() ? kind : LayerKind::encoder;
     model_flops_ += costmodel::model_flops(op_list(kind, whole), mask) *
                     (static_cast<double>(count) * static_cast<double>(on_.training.global_batch));
   };
   for (const LayerCount& own : layer_counts_of(on_.model, all)) add(own.kind, own.number);
+  for (const TowerLayers& own : tower_layers(on_.model)) add(own.kind, own.number);
   const auto more = static_cast<int>(on_.model.mtp_layers);
   add(LayerKind::head, 1 + more);
   if (more == 0) return;

@@ -21,6 +21,8 @@ class List {
   StageKernels all() {
     const ModelSpec& model = evaluator_.model();
     const LayerMix& mix = cost_.stages[stage_].layers;
+    for (const TowerLayers& own : stage_ == 0 ? tower_layers(model) : std::vector<TowerLayers>())
+      layers(own.kind, own.number, again(own));
     if (stage_ == 0) layers(LayerKind::embedding, 1, 0);
     for (const LayerCount& own : layer_counts_of(model, mix)) {
       if (own.kind.its.mixer == Mixer::decoder && mix.decoder_starts)
@@ -100,6 +102,11 @@ class List {
     for (const auto& [name, kernels] : launched)
       add(name, passes, kernels, number, pace.host_bound());
     list_.passes.push_back(std::move(pace));
+  }
+
+  int again(const TowerLayers& own) const {
+    const FineTuning& tuning = evaluator_.training().fine_tuning;
+    return recomputes(own.kind, plan_.recompute, tuning) ? own.number : 0;
   }
 
   // Of `repeated` of the layers forward is computed again before backward.

@@ -22,6 +22,11 @@ Recompute recompute_as_run(const Recompute& asked, const StackMemory& memory) {
   return halves ? Recompute{Recomputation::full, Recompute::half} : asked;
 }
 
+bool recomputes(LayerKind of_tower, const Recompute& recompute, const FineTuning& tuning) {
+  return of_tower.part == Part::tower_layer && recompute.granularity != Recomputation::none &&
+         recompute.layers == 0 && tuning.trains(static_cast<ModelPiece>(of_tower.tower));
+}
+
 int recomputed_layers(const Recompute& recompute, int layers) {
   if (recompute.layers == Recompute::half) return std::min(std::max(1, layers / 2), layers);
   return recompute.layers > 0 ? std::min(recompute.layers, layers) : layers;

@@ -44,6 +44,9 @@ Recomputed region_of(const Recompute& recompute);
 // layers, where its selective policy keeps every second product or layer (torchtitan).
 Recompute recompute_as_run(const Recompute& asked, const StackMemory& memory);
 
+// Whether a part of a tower is: a trained layer, where all layers of the language model are.
+bool recomputes(LayerKind of_tower, const Recompute& recompute, const FineTuning& tuning);
+
 // The number of recomputed layers in a virtual stage of `layers`; the others keep everything.
 int recomputed_layers(const Recompute& recompute, int layers);
 

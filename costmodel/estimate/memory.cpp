@@ -38,7 +38,11 @@ Bytes kept_by(const PlanInputs& in, std::size_t k) {
             (in.plan.sequence_parallel ? in.plan.tp : 1);
   }
   if (mix.decoder_starts) kept += in.layers.decoder_embedding->footprint.kept;
-  if (k == 0) kept += in.layers.embedding->footprint.kept;
+  if (k == 0) {
+    kept += in.layers.embedding->footprint.kept;
+    for (const LayerPrices::Tower& own : in.layers.towers)
+      kept += own.cost->footprint.kept * own.number;
+  }
   if (k == in.last_stage()) {
     const auto heads = static_cast<double>(1 + in.on.model.mtp_layers);
     kept += in.layers.head->footprint.kept * heads;
@@ -54,7 +58,11 @@ Bytes pending_by(const PlanInputs& in, std::size_t k) {
   Bytes kept;
   for (const LayerPrices::Kind& kind : in.layers.all())
     kept += kind.whole->footprint.kept_for_weights * kind.number(in.mixes()[k]);
-  if (k == 0) kept += in.layers.embedding->footprint.kept_for_weights;
+  if (k == 0) {
+    kept += in.layers.embedding->footprint.kept_for_weights;
+    for (const LayerPrices::Tower& own : in.layers.towers)
+      kept += own.cost->footprint.kept_for_weights * own.number;
+  }
   if (k == in.last_stage()) kept += in.layers.head->footprint.kept_for_weights;
   return kept;
 }
@@ -281,7 +289,10 @@ template <class Size>
 double largest_layer(const PlanInputs& in, std::size_t rank, Size size) {
   double most = 0;
   for (const LayerPrices::Kind& kind : in.layers.all()) most = std::max(most, size(*kind.again));
-  if (in.has_stage(rank, 0)) most = std::max(most, size(*in.layers.embedding));
+  if (in.has_stage(rank, 0)) {
+    most = std::max(most, size(*in.layers.embedding));
+    for (const LayerPrices::Tower& own : in.layers.towers) most = std::max(most, size(*own.cost));
+  }
   if (in.mixes()[rank].decoder_starts) most = std::max(most, size(*in.layers.decoder_embedding));
   if (in.has_stage(rank, in.last_stage())) most = std::max(most, size(*in.layers.head));
   return most;

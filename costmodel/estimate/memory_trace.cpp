@@ -395,8 +395,8 @@ class Rank {
 MemoryTrace memory_trace(const PlanInputs& in, const PlanCost& cost) {
   const ParallelPlan& plan = in.plan;
   if (splits_backward(plan.schedule) || plan.ways() > 1 || plan.listed != nullptr ||
-      in.on.model.encoder_decoder() || in.on.model.mtp_layers > 0 || plan.offload.any() ||
-      cost.offload.layers > 0)
+      in.on.model.encoder_decoder() || in.on.model.mtp_layers > 0 ||
+      in.on.model.towers != nullptr || plan.offload.any() || cost.offload.layers > 0)
     return {};
   // One that holds more than two periods, as GPipe does, is followed to its end.
   const std::int64_t period = std::lcm<std::int64_t>(plan.pp, std::max(1, plan.choices.group));

@@ -79,6 +79,14 @@ std::vector<std::string> notes_of(const Workload& on, const ParallelPlan& plan,
         "fine-tuning: model FLOPs and MFU count what is computed, two thirds of a frozen product's "
         "(no weight gradient) and the adapters");
   }
+  for (const TowerSpec& tower : towers_of(on.model)) {
+    const auto name = tower_names[static_cast<std::size_t>(tower.input)];
+    notes.push_back(fmt::format(
+        "{} tower: on the first stage, for all {} of a micro-batch{}; no published run decides its "
+        "time",
+        name, tower.input == TowerInput::vision ? "images" : "clips",
+        plan.cp > 1 ? ", on every rank of a context-parallel group" : ""));
+  }
   for (const auto& assumption : on.training.assumed) notes.push_back("training: " + assumption);
   for (const auto& assumption : on.cluster.assumed) notes.push_back("cluster: " + assumption);
   if (const OwnRuns& own = on.cluster.measured; own.time_factor != 1) {

@@ -83,6 +83,11 @@ LayerPrices PriceCache::price_layers(const LayerKey& key, const ParallelPlan& pl
     f.mtp_layer = &layer(key, mtp_layer(on.model), plan, region, on);
   }
   if (on.model.encoder_decoder()) f.decoder_embedding = priced(LayerKind::decoder_embedding);
+  for (const TowerLayers& own : tower_layers(on.model)) {
+    const bool again = recomputes(own.kind, plan.recompute, on.training.fine_tuning);
+    f.towers.push_back(
+        {own, &layer(key, own.kind, plan, again ? region : Recomputed::nothing, on), again});
+  }
   return f;
 }
 

@@ -35,6 +35,12 @@ struct LayerPrices {
   const LayerCost* decoder_embedding = nullptr;  // of an encoder-decoder model
   const LayerCost* mtp_start = nullptr;          // of multi-token prediction, and its layer
   const LayerCost* mtp_layer = nullptr;
+  // Of the first stage's towers, in the order in which they run; `again`: recomputed.
+  struct Tower : TowerLayers {
+    const LayerCost* cost = nullptr;
+    bool again = false;
+  };
+  std::vector<Tower> towers;
   std::span<const Kind> all() const { return std::span(kinds).first(count); }
 };
 

@@ -104,6 +104,7 @@ LayerContext context_of(const ParallelPlan& plan, const Workload& on) {
           .unfused_expert_bias = stack.experts.unfused_bias,
           .narrow_attention = on.training.narrow_attention,
           .tuning = on.training.fine_tuning,
+          .towers = on.training.towers,
           .attended = on.training.packing.attended,
           .scales_adapter_output = stack.kernels.scales_adapter_output,
           .kernels = &kernel_set(on.training)};

@@ -91,7 +91,10 @@ void add_copies(const PlanInputs& in, std::size_t k, StageRow& row) {
   }
   if (row.layers.decoder_starts) add(in, *in.layers.decoder_embedding, 1, {.end = true}, row);
   const bool first = k == 0, last = k == in.last_stage();
-  if (first) add(in, *in.layers.embedding, 1, {.end = true}, row);
+  if (first) {
+    add(in, *in.layers.embedding, 1, {.end = true}, row);
+    for (const LayerPrices::Tower& own : in.layers.towers) add(in, *own.cost, own.number, {}, row);
+  }
   if (!last) return;
   add(in, *in.layers.head, 1, {shared_table(in, k), true}, row);
   if (in.layers.mtp_layer != nullptr)

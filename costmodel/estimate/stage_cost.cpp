@@ -58,7 +58,10 @@ RankWeights weights_on(const PlanInputs& in, const AlikeStages::Kind& ranks) {
     sum.partial += layer.partial_weights;
     sum.frozen += layer.frozen;
   };
-  if (has_first) add_end(*in.layers.embedding);
+  if (has_first) {
+    add_end(*in.layers.embedding);
+    for (const LayerPrices::Tower& own : in.layers.towers) add(sum, *own.cost, own.number);
+  }
   if (!has_last) return sum;
   add_end(*in.layers.head);
   if (in.layers.mtp_layer != nullptr) add_mtp(in, has_first, sum);
@@ -93,7 +96,10 @@ OptimizerShare optimizer_on(const PlanInputs& in, const AlikeStages::Kind& ranks
   OptimizerShare sum;
   for (const LayerPrices::Kind& kind : in.layers.all())
     sum.add(kind.again->optimizer, kind.number(ranks.layers));
-  if (has_first) sum.add(in.layers.embedding->optimizer, 1);
+  if (has_first) {
+    sum.add(in.layers.embedding->optimizer, 1);
+    for (const LayerPrices::Tower& own : in.layers.towers) sum.add(own.cost->optimizer, own.number);
+  }
   if (ranks.layers.decoder_starts) {
     sum.add(in.layers.decoder_embedding->optimizer, 1);
     if (has_first) {
@@ -163,7 +169,10 @@ void sum_layers(const PlanInputs& in, std::size_t k, StageRow& row) {
     row.forward += in.layers.decoder_embedding->forward;
     row.backward += in.layers.decoder_embedding->backward;
   }
-  if (k == 0) add(*in.layers.embedding, 1);
+  if (k == 0) {
+    add(*in.layers.embedding, 1);
+    for (const LayerPrices::Tower& own : in.layers.towers) add(*own.cost, own.number);
+  }
   if (k == 0 && in.on.training.fine_tuning.adapts() && !repeats) end_at_first_adapter(in, row);
   if (k < in.last_stage()) return;
   add(*in.layers.head, 1);
@@ -177,15 +186,15 @@ void sum_layers(const PlanInputs& in, std::size_t k, StageRow& row) {
   }
 }
 
-// Of computation beside the exchange of experts, which takes some of the multiprocessors.
+// Of computation concurrent with the exchange of experts, which takes some of the multiprocessors.
 double exchange_slowdown(const PlanInputs& in) {
   const double all = in.on.cluster.device.multiprocessors, taken = in.plan.experts.multiprocessors;
   return taken > 0 && taken < all ? all / (all - taken) : in.on.training.overlap.slowdown;
 }
 
-// The exchange of a micro-batch beside the computation of another one: a pair of a forward and a
-// backward takes max(exchange of one, computation of the other), twice, in place of the sums. The
-// warm-up's share has no other micro-batch beside it. Without a graph of the iteration the host
+// The exchange of a micro-batch concurrent with the computation of another one: a pair of a forward
+// and a backward takes max(exchange of one, computation of the other), twice, in place of the sums.
+// The warm-up's share has no other micro-batch beside it. Without a graph of the iteration the host
 // launches both, and only a part is hidden: none of the time that the host's launches take.
 void hide_expert_exchange(const PlanInputs& in, StageRow& row) {
   const ParallelPlan& plan = in.plan;

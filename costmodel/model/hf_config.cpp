@@ -14,31 +14,12 @@
 #include "costmodel/config/map_reader.hpp"
 #include "costmodel/config/synonyms.hpp"
 #include "costmodel/model/hf_families.hpp"
+#include "costmodel/model/hf_towers.hpp"
 #include "costmodel/model/model_keys.hpp"
 
 namespace costmodel {
 
 namespace {
-
-const Value* text_config(const Value& map) {
-  const Value* text = map.find("text_config");
-  return text != nullptr && text->is_map() ? text : nullptr;
-}
-
-// The language model of a multimodal one, else all of the map; with the fields of all models that a
-// file may have outside of it.
-Value language_model(const Value& map) {
-  const Value* const text = text_config(map);
-  if (text == nullptr) return map;
-  Value model = *text;
-  for (const char* key : {"model_type", "architectures", "tie_word_embeddings"}) {
-    const Value* const outer = map.find(key);
-    const Value* const inner = model.find(key);
-    const bool absent = inner == nullptr || inner->kind == Value::Kind::null;
-    if (absent && outer != nullptr) model.set(key, *outer);
-  }
-  return model;
-}
 
 // The scalar that names the family: model_type, else the first of `architectures`.
 const Value* type_of(const Value& map) {
@@ -70,7 +51,7 @@ HfFamily find_family(const Value& map, bool partial) {
 bool is_hf_config(const Value& map) {
   if (!map.is_map() || map.find("kind") != nullptr) return false;
   return map.find("model_type") != nullptr || map.find("architectures") != nullptr ||
-         text_config(map) != nullptr;
+         hf_text_config(map) != nullptr;
 }
 
 namespace {
@@ -117,16 +98,17 @@ void require_rotary_fields(const Value& fields) {
 
 Value from_hf_config(const Value& file, const Value& over, const std::string& name) {
   Value fields = over;
-  if (const Value* const text = text_config(over);
-      text != nullptr && text_config(file) != nullptr) {
+  if (const Value* const text = hf_text_config(over);
+      text != nullptr && hf_text_config(file) != nullptr) {
     fields = merged(over, *text);
     fields.erase("text_config");
   }
   Value keys = fields;
   std::erase_if(keys.entries, [](const auto& entry) { return !is_model_key(entry.key); });
   std::erase_if(fields.entries, [](const auto& entry) { return is_model_key(entry.key); });
-  const Value map = merged(language_model(file), fields);
-  const HfModel model = read_file(map);
+  const Value map = merged(hf_language_model(file), fields);
+  HfModel model = read_file(map);
+  put_hf_towers(file, model.keys, model.omitted);
   MapReader reader(fields, "model " + quote(name));
   for (const std::string_view key : model_key_names()) reader.optional(key);
   for (const auto& entry : map.entries)
@@ -136,11 +118,15 @@ Value from_hf_config(const Value& file, const Value& over, const std::string& na
   return merged(model.keys, keys);
 }
 
-Value from_hf_config(const Value& file) { return read_file(language_model(file)).keys; }
+Value from_hf_config(const Value& file) {
+  std::vector<std::string> omitted;
+  return from_hf_config(file, omitted);
+}
 
 Value from_hf_config(const Value& file, std::vector<std::string>& omitted, bool partial) {
-  const Value map = language_model(file);
+  const Value map = hf_language_model(file);
   HfModel model = read_file(map, partial);
+  put_hf_towers(file, model.keys, model.omitted);
   omitted = std::move(model.omitted);
   for (const std::string& key : model.unread)
     omitted.push_back(key + " of config.json is not understood here and changes nothing");

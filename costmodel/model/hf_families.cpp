@@ -139,7 +139,7 @@ constexpr HfFamily families[] = {
     {"kimi_k2", "KimiK2ForCausalLM", {llama_rows, deepseek_rows, latent_rows, qkv_biased_rows}},
     // The first layers are dense; the bias of attention is none of its output's.
     {"glm4_moe",
-     "Glm4MoeForCausalLM",
+     "Glm4MoeForCausalLM glm4v_moe_text",
      {llama_rows, deepseek_rows, qkv_biased_rows,
       "head_dim=head_dim:128 qk_norm=use_qk_norm:false "
       "rotary_percent=partial_rotary_factor:0.5"}},
@@ -211,7 +211,10 @@ constexpr HfFamily families[] = {
      "Qwen2MoeForCausalLM",
      {llama_rows, mixture_rows, "experts=num_experts qkv_bias:true"},
      hf_qwen2_moe},
-    {"qwen2_5_vl_text", "Qwen2_5_VLTextModel", {llama_rows, "qkv_bias:true"}, hf_qwen},
+    {"qwen2_5_vl_text",
+     "Qwen2_5_VLTextModel qwen2_vl qwen2_vl_text qwen2_5_vl",
+     {llama_rows, "qkv_bias:true"},
+     hf_qwen},
     {"qwen3_vl_text", "Qwen3VLTextModel", {llama_rows, biased_rows, qwen3_rows}, hf_qwen},
     {"qwen3_vl_moe_text",
      "Qwen3VLMoeTextModel",

@@ -18,7 +18,8 @@ constexpr std::string_view costless =
     "aux_loss_alpha bad_words_ids begin_suppress_tokens bias_dropout_fusion bos_token_id "
     "cache_implementation chunk_size chunk_size_feed_forward classifier_dropout cls_token_id "
     "decoder_start_token_id dtype embedding_initializer_range eos_token_id ep_size "
-    "finetuning_task fused_add_norm gradient_checkpointing id2label inference_runner init_std "
+    "finetuning_task fused_add_norm gradient_checkpointing id2label image_token_id "
+    "inference_runner init_std "
     "initial_context_length initializer_factor initializer_range input_jitter_noise is_decoder "
     "is_encoder_decoder keys_to_ignore_at_inference label2id layer_norm_eps layer_norm_epsilon "
     "layerdrop mamba_ssm_cache_dtype masked_softmax_fusion max_batch_size max_length "
@@ -33,7 +34,8 @@ constexpr std::string_view costless =
     "sep_token_id seq_aux seq_length skip_bias_add skip_bias_add_qkv slow_but_exact "
     "summary_activation summary_first_dropout summary_proj_to_labels summary_type "
     "summary_use_proj suppress_tokens task_specific_params tokenizer_class torch_dtype "
-    "transformers_version unk_token_id use_cache use_mambapy validate_runner_input";
+    "transformers_version unk_token_id use_cache use_mambapy validate_runner_input "
+    "video_token_id vision_end_token_id vision_start_token_id vision_token_id";
 
 // Further ones by how they begin: the range of a scan's initial time steps, kernels' choices.
 constexpr std::array<std::string_view, 5> costless_starts{"time_step_", "use_mamba_kernels",
@@ -47,7 +49,8 @@ constexpr std::string_view counts =
 struct Spelling {
   std::string_view key, theirs, ours;
 };
-constexpr std::array<Spelling, 26> spellings{{{"activation", "gelu", "gelu"},
+constexpr std::array<Spelling, 27> spellings{{{"activation", "gelu", "gelu"},
+                                              {"activation", "quick_gelu", "gelu"},
                                               {"activation", "gelu_new", "gelu"},
                                               {"activation", "gelu_fast", "gelu"},
                                               {"activation", "gelu_python", "gelu"},

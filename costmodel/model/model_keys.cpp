@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "costmodel/base/units.hpp"
+#include "costmodel/model/tower_reader.hpp"
 
 namespace costmodel {
 
@@ -395,6 +396,20 @@ void add_stacks_and_remarks(Table& table) {
       key::text<M>("title", &M::title, "for people"));
 }
 
+// Maps of keys of their own, which tower_reader.hpp reads.
+void add_towers(Table& table) {
+  for (std::size_t i = 0; i < tower_names.size(); ++i) {
+    const auto input = static_cast<TowerInput>(i);
+    Key<M> row = key::special<M>(
+        tower_names[i], key::fixed_text("a map, with the keys of a model for its layers"),
+        input == TowerInput::vision ? "a tower of encoder layers that reads images"
+                                    : "... that reads sound",
+        [](MapReader&, M&) {});
+    row.parts = [input] { return tower_keys(input); };
+    add(table, P::towers, std::move(row));
+  }
+}
+
 const Table& table() {
   static const Table all = [] {
     Table rows;
@@ -404,6 +419,7 @@ const Table& table() {
     add_numbers(rows);
     add_mixtures(rows);
     add_mixers(rows);
+    add_towers(rows);
     add_stacks_and_remarks(rows);
     return rows;
   }();

@@ -44,6 +44,7 @@ enum class ModelPart {
   pattern,       // of a hybrid
   pattern_scan,  // of a hybrid's scans
   stacks,        // of t5
+  towers,
   last
 };
 

@@ -10,6 +10,7 @@
 #include "costmodel/base/escape.hpp"
 #include "costmodel/config/map_reader.hpp"
 #include "costmodel/model/model_keys.hpp"
+#include "costmodel/model/tower_reader.hpp"
 
 namespace costmodel {
 
@@ -363,6 +364,7 @@ ModelSpec read_model(const Value& map, const std::string& name) {
   }
   read_positions(reader, model);
   read_rest(reader, model);
+  read_towers(reader, read_model, model);
   reader.finish();
   return model;
 }
@@ -549,6 +551,7 @@ Value to_value(const ModelSpec& m) {
   put_block(m, map);
   put_numbers(m, map);
   put("dropout", m.dropout);
+  put_towers(m, to_value, map);
   if (m.context_length > 0) put("context_length", m.context_length);
   if (m.checkpoint != CheckpointFormat::bf16)
     put("checkpoint", checkpoint_names[static_cast<std::size_t>(m.checkpoint)]);

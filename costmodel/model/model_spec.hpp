@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -174,6 +175,8 @@ struct CheckpointFields {
   std::string source;
 };
 
+struct Towers;  // costmodel/model/tower.hpp
+
 struct ModelSpec : ModelNumbers,
                    AttentionFields,
                    LatentAttentionFields,
@@ -216,9 +219,10 @@ struct ModelSpec : ModelNumbers,
   // Multi-token prediction (DeepSeek-V3, section 2.2): further layers, each with a projection of 2h
   // to h and the head again, on the last stage.
   std::int64_t mtp_layers = 0;
-  double dropout = 0;                // of embedding, attention and hidden states
-  std::vector<std::string> assumed;  // keys missing in the description
-  std::string questioned;            // what a base's sizes no longer fit, for people; empty: none
+  double dropout = 0;                    // of embedding, attention and hidden states
+  std::shared_ptr<const Towers> towers;  // null: it reads nothing but text
+  std::vector<std::string> assumed;      // keys missing in the description
+  std::string questioned;  // what a base's sizes no longer fit, for people; empty: none
 
   std::int64_t query_size() const { return heads * head_dim; }  // columns of Q
   std::int64_t kv_size() const { return kv_heads * head_dim; }  // columns of K, and of V
@@ -237,7 +241,7 @@ struct ModelSpec : ModelNumbers,
   // No choices beyond GPT-3's and Llama's in attention, embedding or the places of norms; windows
   // are another question.
   bool plain_block() const {
-    return causal && !head_transform && !pooler && token_types == 0 &&
+    return causal && towers == nullptr && !head_transform && !pooler && token_types == 0 &&
            linear_num_value_heads == 0 && attention_chunk == 0 && index_heads == 0 &&
            attention_pattern.find_first_not_of("FS") == std::string::npos && qk_norm_gains &&
            normalization != Normalization::layernorm_no_bias &&

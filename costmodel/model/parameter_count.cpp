@@ -2,6 +2,8 @@
 
 #include <map>
 
+#include "costmodel/model/tower.hpp"
+
 namespace costmodel {
 
 namespace {
@@ -194,6 +196,7 @@ double outer_parameters(const ModelSpec& m) {
 
 double whole_model(const ModelSpec& m, std::int64_t counted_experts) {
   double count = outer_parameters(m);
+  for (const TowerSpec& tower : towers_of(m)) count += tower_parameters(tower);
   if (m.encoder_decoder()) return count + encoder_decoder_parameters(m);
   std::map<Block, double> numbers;
   for (std::int64_t i = 0; i < m.layers; ++i) ++numbers[m.block_at(i)];
@@ -227,7 +230,9 @@ double published_parameter_count(const ModelSpec& m) {
   // RWKV-7's first layer has no earlier values to mix in (arXiv:2503.14456, section 4).
   const double first = static_cast<double>(m.rwkv_value_rank > 0 ? m.hidden : 0) *
                        (2 * static_cast<double>(m.rwkv_value_rank) + 1);
-  return parameter_count(m) + biases - first;
+  double unpriced = 0;
+  for (const TowerSpec& tower : towers_of(m)) unpriced += unpriced_parameters(tower);
+  return parameter_count(m) + biases - first + unpriced;
 }
 
 double active_parameter_count(const ModelSpec& m) { return whole_model(m, m.top_k); }

@@ -9,8 +9,9 @@ namespace costmodel {
 // kind Narayanan et al. 2021 (arXiv:2104.04473), eq. 2, approximate it as 12·l·h²(1 + 13/12h + (V +
 // s)/12lh).
 double parameter_count(const ModelSpec& model);
-// The same with what no optimizer trains but a checkpoint stores: a router's bias for each expert
-// (DeepSeek-V3, arXiv:2412.19437, section 2.1.2; e_score_correction_bias in transformers).
+// The same with what no optimizer trains but a checkpoint stores, a router's bias for each expert
+// (DeepSeek-V3, arXiv:2412.19437, section 2.1.2; e_score_correction_bias in transformers), and with
+// vectors of a tower's layers that no operator here has.
 double published_parameter_count(const ModelSpec& model);
 // The parameters that one token uses: top_k and the shared experts of each layer instead of all.
 double active_parameter_count(const ModelSpec& model);

@@ -56,13 +56,13 @@ void LayerBuilder::keep(std::string_view name, std::int64_t rows, std::int64_t c
   list_.nodes.back().saved.push_back(own);
 }
 
-TensorId LayerBuilder::norm(Site site, TensorId x, std::int64_t cols) {
+TensorId LayerBuilder::norm(Site site, TensorId x, std::int64_t cols, Normalization kind) {
   const std::int64_t rows = list_.tensors[static_cast<std::size_t>(x)].rows;
-  const bool root = model_.normalization == Normalization::rmsnorm;
+  const bool root = kind == Normalization::rmsnorm;
   const std::int64_t figures = root ? 1 : 2;
   const TensorId statistics = tensor("norm statistics", rows, figures, TensorRole::statistics, 4);
   const auto own = keeps(root ? KernelOp::rmsnorm : KernelOp::layernorm);
-  const TensorId out = add(site, Norm{rows, cols, model_.normalization}, {x}, rows, cols,
+  const TensorId out = add(site, Norm{rows, cols, kind}, {x}, rows, cols,
                            own ? std::vector{statistics} : std::vector{x, statistics});
   keep("norm in fp32", rows, cols, own);
   return out;

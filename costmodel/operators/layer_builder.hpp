@@ -1,11 +1,12 @@
 // Builds the op list of one layer, node by node. The code is in transformer.cpp, attention.cpp,
-// experts.cpp, recurrence.cpp and layer_builder.cpp.
+// experts.cpp, recurrence.cpp, tower_layers.cpp and layer_builder.cpp.
 // Internal to costmodel.
 #pragma once
 
 #include <cstdint>
 #include <initializer_list>
 #include <optional>
+#include <span>
 #include <string_view>
 #include <vector>
 
@@ -24,13 +25,18 @@ class LayerBuilder {
   OpList head();
   OpList decoder_embedding();
   OpList mtp_start();
+  // What a tower does before or after its layers; `places`: the result takes the place of tokens.
+  OpList steps(std::span<const StepShape> steps, bool places);
 
  private:
   TensorId tensor(std::string_view name, std::int64_t rows, std::int64_t cols,
                   TensorRole role = TensorRole::activation, double element = 0);
   TensorId add(Site site, const Op& op, std::vector<TensorId> inputs, std::int64_t rows,
                std::int64_t cols, std::vector<TensorId> saved = {}, Region region = Region::rest);
-  TensorId norm(Site site, TensorId x, std::int64_t cols);
+  TensorId norm(Site site, TensorId x, std::int64_t cols) {
+    return norm(site, x, cols, model_.normalization);
+  }
+  TensorId norm(Site site, TensorId x, std::int64_t cols, Normalization kind);
   // Bytes an element that the framework's kernel keeps of its own making; none: by the op list.
   std::optional<double> keeps(KernelOp op) const;
   // What the last node keeps in addition: a tensor of its own, of so many bytes an element.
@@ -65,6 +71,7 @@ class LayerBuilder {
   }
   TensorId linear(Site site, TensorId x, TensorId kept, std::int64_t rows, std::int64_t n,
                   std::int64_t k, bool bias);
+  TensorId step(const StepShape& s, TensorId x);
   TensorId attention(TensorId normed);
   OpList parallel_block(TensorId x);
   OpList decoder_block(TensorId x);

@@ -1,6 +1,9 @@
 #include "costmodel/operators/transformer.hpp"
 
+#include <fmt/format.h>
+
 #include "costmodel/operators/layer_builder.hpp"
+#include "costmodel/operators/tower_layers.hpp"
 #include "costmodel/plan/parallel_plan.hpp"
 
 namespace costmodel {
@@ -291,6 +294,10 @@ OpList build(LayerKind kind, LayerBuilder& builder) {
     case Part::head: return builder.head();
     case Part::decoder_embedding: return builder.decoder_embedding();
     case Part::mtp_start: return builder.mtp_start();
+    case Part::tower_stem:
+    case Part::tower_layer:
+    case Part::projector:
+    case Part::branch: break;  // tower_layers.cpp
   }
   return {};
 }
@@ -304,11 +311,17 @@ std::string describe(LayerKind kind) {
     case Part::head: return "head";
     case Part::decoder_embedding: return "decoder embedding";
     case Part::mtp_start: return "multi-token prediction";
+    case Part::tower_stem: return fmt::format("{} stem", tower_names[kind.tower]);
+    case Part::tower_layer:
+      return fmt::format("{} tower{}", tower_names[kind.tower], row_of(kind.its.mixer).suffix);
+    case Part::projector: return fmt::format("{} projector", tower_names[kind.tower]);
+    case Part::branch: return fmt::format("{} branch", tower_names[kind.tower]);
   }
   return {};
 }
 
 OpList build_layer(LayerKind kind, const ModelSpec& model, const LayerContext& context) {
+  if (kind.of_tower()) return build_tower_part(kind, model, context);
   const bool two_stacks = model.encoder_decoder();
   const LayerContext own = two_stacks     ? stack_context(kind, context)
                            : model.causal ? context

@@ -4,8 +4,10 @@
 #include <compare>
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "costmodel/model/model_spec.hpp"
+#include "costmodel/model/tower.hpp"
 #include "costmodel/operators/op_list.hpp"
 #include "costmodel/plan/fine_tuning.hpp"
 #include "costmodel/plan/parallel_plan.hpp"
@@ -13,20 +15,37 @@
 
 namespace costmodel {
 
-// What an op list is of: a block, or what stands at an end of a model or between its parts.
-enum class Part : std::uint8_t { block, embedding, head, decoder_embedding, mtp_start };
+// What an op list is of: a block, what stands at an end of a model or between its parts, or a part
+// of a tower.
+enum class Part : std::uint8_t {
+  block,
+  embedding,
+  head,
+  decoder_embedding,
+  mtp_start,
+  tower_stem,
+  tower_layer,
+  projector,
+  branch
+};
 
 struct LayerKind {
   Part part = Part::block;
-  Block its;                                    // of Part::block
+  Block its;               // of Part::block; of a tower's layers Mixer::window or attention
+  std::uint8_t tower = 0;  // its TowerInput
   constexpr LayerKind(Block own) : its(own) {}  // NOLINT(google-explicit-constructor)
   constexpr explicit LayerKind(Part other) : part(other) {}
+  constexpr LayerKind(Part other, std::size_t of, Mixer mixer = Mixer::attention)
+      : part(other), its{mixer, FeedForward::dense}, tower(static_cast<std::uint8_t>(of)) {}
   auto operator<=>(const LayerKind&) const = default;
-  constexpr bool is_end() const { return part != Part::block && part != Part::mtp_start; }
+  constexpr bool of_tower() const { return part >= Part::tower_stem; }
+  constexpr bool is_end() const {
+    return part != Part::block && part != Part::mtp_start && !of_tower();
+  }
   // A number of its own.
   constexpr std::int64_t code() const {
-    return static_cast<std::int64_t>(part) << 16 | static_cast<std::int64_t>(its.mixer) << 8 |
-           static_cast<std::int64_t>(its.feed_forward);
+    return static_cast<std::int64_t>(tower) << 24 | static_cast<std::int64_t>(part) << 16 |
+           static_cast<std::int64_t>(its.mixer) << 8 | static_cast<std::int64_t>(its.feed_forward);
   }
   static const LayerKind embedding, block, moe, encoder, decoder, head, decoder_embedding,
       mtp_start;
@@ -39,6 +58,13 @@ inline constexpr LayerKind LayerKind::decoder{Block{Mixer::decoder, FeedForward:
 inline constexpr LayerKind LayerKind::head{Part::head};
 inline constexpr LayerKind LayerKind::decoder_embedding{Part::decoder_embedding};
 inline constexpr LayerKind LayerKind::mtp_start{Part::mtp_start};
+
+// The parts of a model's towers in the order in which they run, and how many there are of each.
+struct TowerLayers {
+  LayerKind kind;
+  int number = 0;
+};
+std::vector<TowerLayers> tower_layers(const ModelSpec& model);
 
 // "embedding", or what describe() has of a block.
 std::string describe(LayerKind kind);
@@ -76,6 +102,7 @@ struct LayerContext {
   bool unfused_expert_bias = false;  // see StackExperts
   bool narrow_attention = false;     // products of attention in fp8, its operands kept in fp8
   FineTuning tuning;
+  TowerUse towers;
   double attended = 0;                 // see FlashAttention
   bool scales_adapter_output = false;  // see AdapterSum
   const KernelSet* kernels = nullptr;  // what they keep for backward; null: by the op list
@@ -99,6 +126,11 @@ struct LayerContext {
 //   decoder_embedding
 //              the encoder's final norm, whose result all decoder layers share, and the lookup of
 //              the decoder's tokens
+//   tower_..., projector, branch
+//              of a tower, for all inputs of a micro-batch: tensor parallelism cuts its layers
+//              where it divides their heads and widths, else every tensor rank has all of them;
+//              neither sequence nor context parallelism cuts its tokens (Megatron-LM,
+//              examples/multimodal/model.py). A frozen part keeps nothing and has no backward
 //   mtp_start  what stands before a layer of multi-token prediction (DeepSeek-V3, arXiv:2412.19437,
 //              equation 21): the next tokens' embedding, two norms, and a projection of 2h to h
 OpList build_layer(LayerKind kind, const ModelSpec& model, const LayerContext& context);

@@ -26,6 +26,12 @@ inline constexpr unsigned attention_targets = 0b0001111;
 // The projections that are one product to Megatron-LM: linear_qkv, linear_fc1.
 inline constexpr std::array<unsigned, 2> joint_targets{0b0000111, 0b0110000};
 
+// Parts of a model that training.frozen leaves as they are, as bits in the order of these names:
+// layers and stem of a tower, and the projectors of all.
+enum class ModelPiece { vision, audio, projector };
+inline constexpr std::array<std::string_view, 3> model_piece_names{"vision", "audio", "projector"};
+constexpr unsigned bit_of(ModelPiece piece) { return 1U << static_cast<unsigned>(piece); }
+
 struct FineTuning {
   FineTuningMethod method = FineTuningMethod::pretraining;
   std::int64_t rank = 16;
@@ -38,6 +44,10 @@ struct FineTuning {
   BasePrecision base = BasePrecision::bf16;
   bool double_quantization = true;  // of nf4: the scales are quantised too
 
+  unsigned frozen = 0;  // bits of ModelPiece
+
+  // Beside adapters nothing else is trained.
+  bool trains(ModelPiece piece) const { return !adapts() && (frozen & bit_of(piece)) == 0; }
   bool adapts() const { return method >= FineTuningMethod::lora; }
   bool has(AdapterTarget target) const { return (targets & bit_of(target)) != 0; }
 

@@ -1,6 +1,7 @@
 #include "costmodel/plan/trained_parameters.hpp"
 
 #include "costmodel/model/parameter_count.hpp"
+#include "costmodel/model/tower.hpp"
 
 namespace costmodel {
 
@@ -18,8 +19,19 @@ ProjectionSize projection_size(const ModelSpec& model, AdapterTarget target) {
   return {};
 }
 
+double frozen_parameters(const ModelSpec& model, const FineTuning& tuning) {
+  double frozen = 0;
+  for (const TowerSpec& tower : towers_of(model)) {
+    const double projector = projector_parameters(tower);
+    if (!tuning.trains(ModelPiece::projector)) frozen += projector;
+    if (!tuning.trains(static_cast<ModelPiece>(tower.input)))
+      frozen += tower_parameters(tower) - projector;
+  }
+  return frozen;
+}
+
 double trained_parameters(const ModelSpec& model, const FineTuning& tuning) {
-  if (!tuning.adapts()) return parameter_count(model);
+  if (!tuning.adapts()) return parameter_count(model) - frozen_parameters(model, tuning);
   std::int64_t sides = 0;
   unsigned read = 0;  // products whose input has a matrix already
   for (std::size_t i = 0; i < adapter_target_names.size(); ++i) {

@@ -19,4 +19,7 @@ ProjectionSize projection_size(const ModelSpec& model, AdapterTarget target);
 // full fine-tuning, all of the model's.
 double trained_parameters(const ModelSpec& model, const FineTuning& tuning);
 
+// Parameters of towers and projectors that are not.
+double frozen_parameters(const ModelSpec& model, const FineTuning& tuning);
+
 }  // namespace costmodel

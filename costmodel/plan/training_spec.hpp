@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "costmodel/base/precision.hpp"
+#include "costmodel/model/tower.hpp"
 #include "costmodel/plan/error_band.hpp"
 #include "costmodel/plan/expert_load.hpp"
 #include "costmodel/plan/fine_tuning.hpp"
@@ -37,6 +38,7 @@ struct TrainingSpec {
   bool fused_grouped_mlp = false;   // both products of the experts and what lies between are one
                                     // kernel each
   FineTuning fine_tuning;
+  TowerUse towers;        // what a sequence has for the model's towers
   Packing packing;        // samples in a sequence
   double run_tokens = 0;  // of the whole training run; 0: not said
   StackSpec stack;

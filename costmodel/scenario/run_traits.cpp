@@ -20,7 +20,8 @@ Mechanisms of_model(const ModelSpec& m) {
           {"state-space layers", m.state_size > 0},
           {"linear attention", linear},
           {"sparse attention", m.index_heads > 0},
-          {"attention in chunks", m.attention_chunk > 0}};
+          {"attention in chunks", m.attention_chunk > 0},
+          {"towers", m.towers != nullptr}};
 }
 
 Mechanisms of_training(const TrainingSpec& t) {

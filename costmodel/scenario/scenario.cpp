@@ -35,6 +35,15 @@ void settle_positions(const Value& training, const TrainingSpec& t, ModelSpec& m
                     fmt::format("shorten training.{}, or override model max_positions", key));
 }
 
+// A tower that nothing is given to is left out.
+void settle_towers(const TrainingSpec& training, ModelSpec& model) {
+  Towers used;
+  for (const TowerSpec& tower : towers_of(model))
+    if (training.towers.number_of(tower) > 0) used.all.push_back(tower);
+  if (used.all.size() == towers_of(model).size()) return;
+  model.towers = used.all.empty() ? nullptr : std::make_shared<const Towers>(std::move(used));
+}
+
 // Runs of another stack say nothing of this one.
 void refuse_other_runs(ClusterSpec& cluster, const std::string& stack) {
   if (cluster.measured.runs == 0 || cluster.measured.stack == stack) return;
@@ -146,6 +155,7 @@ Scenario read_scenario(const Value& root, const std::string& name, const ConfigP
       read_training(reader.required("training"), path, scenario.model, scenario.cluster);
   ModelSpec& model = scenario.model;
   settle_positions(*root.find("training"), scenario.training, model);
+  settle_towers(scenario.training, model);
   const Value* plan = reader.optional("plan");
   Value empty;
   empty.mark = root.mark;

@@ -225,6 +225,91 @@ Key<Reading> fine_tuning_row() {
   return row;
 }
 
+// A number of what one of the towers reads, or its size, which no other model has.
+Key<Reading> tower_row(std::string_view name, TowerInput input,
+                       std::array<std::int64_t, 2> TowerUse::*field, IntegerRange range,
+                       std::string_view help) {
+  return key::special<Reading>(
+      name, [range] { return whole_text(range); }, help,
+      [=](MapReader& reader, Reading& r) {
+        const auto value = reader.integer(name, range);
+        const auto at = static_cast<std::size_t>(input);
+        const auto towers = towers_of(r.model);
+        const bool has = std::ranges::count(towers, input, &TowerSpec::input) > 0;
+        if (value && !has) {
+          throw ConfigError(
+              reader.mark_of(name),
+              fmt::format("{} is of a model with a tower for {}", name, tower_names[at]),
+              fmt::format("leave it out, or give model.{}", tower_names[at]));
+        }
+        if (value) (r.training.towers.*field)[at] = *value;
+        if (has && !value && field == &TowerUse::number)
+          r.training.assumed.push_back(fmt::format("{} 1 (none given)", name));
+      });
+}
+
+// What the towers make are tokens of the sequence.
+void check_tower_tokens(const MapReader& reader, const Reading& r) {
+  const TowerUse& use = r.training.towers;
+  double all = 0;
+  for (const TowerSpec& tower : towers_of(r.model)) {
+    all += static_cast<double>(use.number_of(tower)) *
+           static_cast<double>(tokens_of(tower, use.size_of(tower)).language);
+  }
+  if (all <= static_cast<double>(r.training.sequence)) return;
+  throw ConfigError(
+      reader.mark_of("sequence"),
+      fmt::format("the towers make {:.0f} tokens of a sequence of {}", all, r.training.sequence),
+      "lengthen training.sequence, or lower images, image_size, audio_clips or audio_seconds");
+}
+
+void read_frozen(MapReader& reader, Reading& r) {
+  const Value* const list = reader.optional("frozen");
+  if (list == nullptr) return;
+  const std::vector<std::string> known(model_piece_names.begin(), model_piece_names.end());
+  if (list->kind != Value::Kind::sequence) {
+    throw ConfigError(list->mark, "frozen is a list of parts",
+                      fmt::format("write some of [{}]", words_text(model_piece_names)));
+  }
+  const auto towers = towers_of(r.model);
+  for (const Value& item : list->items) {
+    const std::string word = read_text(item, "frozen");
+    const auto at = std::ranges::find(model_piece_names, word);
+    if (at == model_piece_names.end()) {
+      throw ConfigError(item.mark, fmt::format("frozen: {} is no part", quote(word)),
+                        known_names(word, known));
+    }
+    const auto piece = static_cast<ModelPiece>(at - model_piece_names.begin());
+    const bool there =
+        piece == ModelPiece::projector
+            ? !towers.empty()
+            : std::ranges::count(towers, static_cast<TowerInput>(piece), &TowerSpec::input) > 0;
+    if (!there) {
+      throw ConfigError(item.mark, fmt::format("frozen: the model has no {}", word),
+                        "leave it out");
+    }
+    r.training.fine_tuning.frozen |= bit_of(piece);
+  }
+}
+
+Keys<Reading> tower_rows() {
+  using enum TowerInput;
+  return key::rows<Reading>(
+      tower_row("images", vision, &TowerUse::number, {0, 100'000},
+                "of a sequence; 0: the tower is left out; absent: 1"),
+      tower_row("image_size", vision, &TowerUse::size, {1, 16'384},
+                "side of an image in pixels; absent: model.vision.image_size"),
+      tower_row("audio_clips", audio, &TowerUse::number, {0, 100'000},
+                "of a sequence; 0: the tower is left out; absent: 1"),
+      tower_row("audio_seconds", audio, &TowerUse::size, {1, 36'000},
+                "of a clip; absent: model.audio.seconds"),
+      key::special<Reading>(
+          "frozen", [] { return "a list of " + words_text(model_piece_names); },
+          "parts that are not trained: layers and stem of a tower, and the projectors; with "
+          "adapters all of them",
+          read_frozen));
+}
+
 const Keys<Reading>& training_rows() {
   using R = Reading;
   static const Keys<R> keys = joined<R>(
@@ -243,7 +328,7 @@ const Keys<Reading>& training_rows() {
                           "the framework and its version; absent: megatron-core-2026",
                           read_named_stack)),
       key::of_part<R>(&R::training, further_rows()), packing_rows(),
-      key::rows<R>(routing_row(), fine_tuning_row()));
+      key::rows<R>(routing_row(), fine_tuning_row()), tower_rows());
   return keys;
 }
 
@@ -256,6 +341,7 @@ TrainingSpec read_training(const Value& map, const ConfigPath& path, const Model
   expect_keys(reader, training_rows());
   read_keys(reader, training_rows(), reading);
   reader.finish();
+  check_tower_tokens(reader, reading);
   StackKernels& kernels = reading.training.stack.kernels;
   if (reading.training.overlap.compile && kernels.compiled_loss && map.find("loss") == nullptr)
     kernels.loss = *kernels.compiled_loss;

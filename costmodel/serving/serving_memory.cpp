@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "costmodel/operators/tower_layers.hpp"
 #include "costmodel/serving/served_layer.hpp"
 
 namespace costmodel {
@@ -100,6 +101,14 @@ Bytes stage_weights(const ModelSpec& model, WeightFormat format, const ServingSi
   return Bytes(bytes);
 }
 
+// Of towers, in 16 bits. A rank has all of one that tensor parallelism does not cut.
+double tower_bytes(const ModelSpec& model, const ServingSizes& sizes) {
+  double bytes = 0;
+  for (const TowerSpec& tower : towers_of(model))
+    bytes += 2 * tower_parameters(tower) / (is_cut(tower, sizes.tp) ? sizes.tp : 1);
+  return bytes;
+}
+
 Bytes weights_held(const ModelSpec& model, WeightFormat format, const ServingSizes& sizes) {
   const ServedStack stack = stack_of(model);
   const auto bytes = [&](LayerKind kind, WeightFormat f) {
@@ -114,7 +123,7 @@ Bytes weights_held(const ModelSpec& model, WeightFormat format, const ServingSiz
   if (kept > 0) all += kept * bytes(LayerKind::block, WeightFormat::bf16);
   if (stack.sparse > 0) all += stack.sparse * bytes(LayerKind::moe, format);
   const double head = bytes(LayerKind::head, format);
-  const double table = bytes(LayerKind::embedding, format);
+  const double table = bytes(LayerKind::embedding, format) + tower_bytes(model, sizes);
   if (sizes.pp == 1) return Bytes(all + (model.tie_embeddings ? 0 : head) + table);
   const double stage = all / stack.layers() * fullest_layers(stack.layers(), sizes.pp);
   return Bytes(stage + std::max(head, table));

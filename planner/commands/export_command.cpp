@@ -50,12 +50,23 @@ void require_words_for_adapters(const Scenario& s, const ExportTarget& target) {
                "adapters in the framework's own configuration");
 }
 
+// No target has words for towers.
+void require_no_towers(const Scenario& s, const ExportTarget& target) {
+  if (s.model.towers == nullptr) return;
+  throw ConfigError({s.file, 0, 0},
+                    fmt::format("the export to {} has no words for towers: a script would train "
+                                "the language model alone",
+                                target.name),
+                    "export that: --set training.images=0, or audio_clips=0");
+}
+
 }  // namespace
 
 CommandResult export_command(const Session& session) {
   const ExportTarget& target = target_of(session.options.to);
   Scenario s = load(session);
   require_words_for_adapters(s, target);
+  require_no_towers(s, target);
   const auto settled = settled_plan(s, threads_of(session.options));
   if (!settled || settled->nothing_fits) return without_plan(session, s);
   const auto& plan = settled->plan;

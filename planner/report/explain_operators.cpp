@@ -173,6 +173,9 @@ class StageParts {
 
   std::vector<StagePart> all() {
     const LayerMix& mix = cost_.stages[stage_].layers;
+    const auto towers = costmodel::tower_layers(evaluator_.model());
+    for (const costmodel::TowerLayers& own : towers)
+      if (stage_ == 0) layers(own.kind, own.number, again(own));
     if (stage_ == 0) layers(LayerKind::embedding, 1, 0);
     for (const costmodel::LayerCount& own : layer_counts_of(evaluator_.model(), mix)) {
       if (own.kind.its.mixer == Mixer::decoder && mix.decoder_starts)
@@ -210,6 +213,11 @@ class StageParts {
     const Passes missing{sum.forward - told.forward, sum.backward - told.backward};
     if (!is_rounding(missing.forward, sum.forward) || !is_rounding(missing.backward, sum.backward))
       add(name, missing);
+  }
+
+  int again(const costmodel::TowerLayers& own) const {
+    const auto& tuning = evaluator_.training().fine_tuning;
+    return recomputes(own.kind, plan_.recompute, tuning) ? own.number : 0;
   }
 
   void layers(LayerKind kind, int number, int again) {
@@ -278,7 +286,10 @@ Table pace_table(const costmodel::StageKernels& stage) {
 }
 
 std::vector<LayerKind> layer_kinds(const costmodel::ModelSpec& model) {
-  std::vector<LayerKind> kinds{LayerKind::embedding};
+  std::vector<LayerKind> kinds;
+  for (const costmodel::TowerLayers& own : costmodel::tower_layers(model))
+    kinds.push_back(own.kind);
+  kinds.push_back(LayerKind::embedding);
   for (const costmodel::Block& block : model.blocks()) {
     if (block.mixer == Mixer::decoder) kinds.push_back(LayerKind::decoder_embedding);
     kinds.emplace_back(block);

@@ -8,6 +8,7 @@
 #include "costmodel/plan/plan_text.hpp"
 #include "planner/report/fine_tuning_report.hpp"
 #include "planner/report/packing_report.hpp"
+#include "planner/report/tower_report.hpp"
 #include "planner/sharding/known_schemes.hpp"
 
 namespace planner {
@@ -94,6 +95,29 @@ Json packing_json(const Estimate& e, const Scenario& s) {
 
 }  // namespace
 
+namespace {
+
+Json towers_json(const Estimate& e, const Scenario& s, Evaluator& evaluator) {
+  Json rows = Json::array();
+  for (const TowerFigures& f : tower_figures(e, s, evaluator)) {
+    rows.push_back({{"input", f.name},
+                    {"layers", f.layers},
+                    {"parameters", f.parameters},
+                    {"trained_parameters", f.trained},
+                    {"inputs_per_sequence", f.inputs},
+                    {"encoder_tokens", f.tokens.encoder},
+                    {"language_tokens", f.tokens.language},
+                    {"tensor_parallel", f.cut},
+                    {"forward_s", f.forward.value},
+                    {"backward_s", f.backward.value},
+                    {"kept_bytes", f.kept.value},
+                    {"model_flops_per_iteration", f.model.value}});
+  }
+  return rows;
+}
+
+}  // namespace
+
 Json training_run_json(const TrainingRun& run, double tokens) {
   return {{"tokens", tokens},
           {"iterations", run.iterations},
@@ -150,6 +174,7 @@ Json evaluation_json(const Estimate& e, const Scenario& s) {
   if (s.training.fine_tuning.method != FineTuningMethod::pretraining)
     json["fine_tuning"] = fine_tuning_json(e, s, evaluator);
   if (s.training.packing.any()) json["packing"] = packing_json(e, s);
+  if (s.model.towers != nullptr) json["towers"] = towers_json(e, s, evaluator);
   if (!e.unknown.empty()) json["unknown"] = e.unknown;
   if (s.model.experts > 0) json["active_parameters"] = e.active_parameters;
   const auto goodput = costmodel::goodput(e, s.cluster, s.training);

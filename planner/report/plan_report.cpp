@@ -18,6 +18,7 @@
 #include "planner/report/report_tables.hpp"
 #include "planner/report/sharding_report.hpp"
 #include "planner/report/strategy_text.hpp"
+#include "planner/report/tower_report.hpp"
 #include "planner/search/device_front.hpp"
 
 namespace planner {
@@ -165,7 +166,7 @@ std::vector<std::string> assumptions(const Estimate& e, const Scenario& s) {
   return all;
 }
 
-// The lines of the whole run.
+// The lines of all of the run.
 std::string run_facts(const Estimate& e, const Scenario& s, const ReportStyle& style) {
   const auto goodput = costmodel::goodput(e, s.cluster, s.training);
   const auto run = training_run(e, goodput, s.cluster, s.training);
@@ -271,6 +272,7 @@ std::string plan_report(const Estimate& e, const Scenario& s, const ReportStyle&
     text += fact("Samples", samples, style);
   if (const auto trained = trained_text(e, s); !trained.empty())
     text += fact("Trained", trained, style);
+  for (const auto& [name, line] : tower_facts(e, s, evaluator)) text += fact(name, line, style);
   text += fact("MFU", mfu_text(e), style);
   text += fact("causal MFU", causal_text(e), style);
   text += fact("Memory",
@@ -419,7 +421,7 @@ std::string search_report(const Strategies& all, const std::vector<Step>& steps,
 
 namespace {
 
-// Why the limit is not the device's whole memory.
+// Why the limit is not all of the device's memory.
 std::string kept_free(const Scenario& s) {
   if (s.search.memory_margin == 0) return "";
   return fmt::format(", which leaves {:.3g} % free ({})", 100 * s.search.memory_margin,

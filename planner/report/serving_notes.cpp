@@ -19,6 +19,11 @@ void note_assumptions(const ServingScenario& s, const ServingEstimate& e, Notes&
     notes.emplace_back(
         "the device has no fp8 products: fp8 weights are read in 8 bits and multiplied in 16");
   }
+  if (s.model.towers != nullptr) {
+    notes.emplace_back(
+        "requests are text: of the model's towers the weights are counted, not the time of images "
+        "or sound");
+  }
   if (s.model.experts > 0)
     notes.emplace_back("tokens choose their experts evenly and independently of one another");
   if (e.devices < s.cluster.devices) {

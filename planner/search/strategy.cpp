@@ -127,7 +127,8 @@ void search_uniform(const Scenario& scenario, Reach reach, int threads,
   if (scenario.cluster.devices <= most_mesh_devices && can_search_meshes(scenario))
     add_own_sizes(scenario, threads, stopped, all);
   const bool cut = interrupted && interrupted();
-  const bool frozen = scenario.training.fine_tuning.adapts();  // stages are not cut by operators
+  // Their stages are not cut by operators.
+  const bool frozen = scenario.training.fine_tuning.adapts() || scenario.model.towers != nullptr;
   if (reach == Reach::sizes || all.layouts->plans.empty() || all.two_stacks || frozen || cut)
     return;
   add_shardings(scenario, evaluator, stopped, all);

@@ -64,8 +64,10 @@ std::vector<Violation> unsupported_alone(const ModelSpec& model, const TrainingS
          "the runtime has no experts, scans or latent attention", "take a gpt or llama model");
   refuse(model.encoder_decoder(), "model", "the runtime has no encoder-decoder models",
          "take a gpt or llama model");
-  refuse(!model.plain_block() || model.windowed(training.sequence), "model",
-         "the runtime has no windows, gates, sinks, encoders, or norms in other places",
+  refuse(model.towers != nullptr, "model", "the runtime has no towers",
+         "set training.images: 0 or audio_clips: 0");
+  refuse((model.towers == nullptr && !model.plain_block()) || model.windowed(training.sequence),
+         "model", "the runtime has no windows, gates, sinks, encoders, or norms in other places",
          "take a gpt or llama model without them");
   refuse(model.parallel_block, "model", "the runtime has no parallel attention and MLP",
          "set parallel_block: false");

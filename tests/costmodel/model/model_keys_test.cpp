@@ -85,6 +85,10 @@ std::vector<Base> bases() {
   for (const auto& file : std::filesystem::directory_iterator(folder)) {
     if (sanitized && number++ % 4 != 0) continue;
     const Value theirs = load_yaml(file.path().string());
+    // Of those with towers, which have the keys of a language model as others do, one.
+    const bool towers =
+        theirs.find("vision_config") != nullptr || theirs.find("audio_config") != nullptr;
+    if (towers && theirs.find("model_type")->text != "qwen3_vl") continue;
     all.push_back({theirs, to_value(read_model(from_hf_config(theirs), "base"))});
   }
   return all;
@@ -123,6 +127,7 @@ TEST_CASE("each key does over a Hugging Face file what it does over a file of ou
   REQUIRE(models.size() > (sanitized ? 5 : 20));
   for (const KeyText& key : model_keys()) {
     const std::string name = key.name.substr(key.name.find('.') + 1);
+    if (key.allowed.starts_with("a map") || !is_model_key(name)) continue;  // a tower's
     CAPTURE(name);
     int accepted = 0, changed = 0;
     for (const Base& base : models) {

@@ -7,6 +7,7 @@
 
 #include "costmodel/config/yaml.hpp"
 #include "costmodel/machine/device_reader.hpp"
+#include "costmodel/model/model_reader.hpp"
 #include "tests/costmodel/support/fixtures.hpp"
 
 namespace training_reader_test {
@@ -67,6 +68,32 @@ TEST_CASE("only two stacks of layers have two sequences") {
   CHECK(read("", t5).decoder_sequence == 64);
   CHECK(fixtures::contains(fault(", decoder_sequence: 16"),
                            "decoder_sequence is of a model with an encoder and a decoder"));
+}
+
+TEST_CASE("what a sequence has for towers, and which parts are frozen") {
+  const ModelSpec m = read_model(
+      parse_yaml("{kind: llama, layers: 1, hidden: 32, heads: 1, vocab: 8, vision: {patch: 4, "
+                 "image_size: 16, stem: [linear 8], layers: 1, hidden: 8, heads: 1, "
+                 "projector: [merge 4]}}",
+                 "m.yaml"),
+      "m");
+  const TrainingSpec t = read(", images: 3, image_size: 32, frozen: [vision]", m);
+  CHECK((t.towers.number[0] == 3 && t.towers.size[0] == 32));
+  CHECK_FALSE(t.fine_tuning.trains(ModelPiece::vision));
+  CHECK(t.fine_tuning.trains(ModelPiece::projector));
+  CHECK(std::ranges::count(read("", m).assumed, "images 1 (none given)") == 1);
+  using fixtures::contains;
+  CHECK(
+      contains(fault(", images: 3"),
+               "images is of a model with a tower for vision; leave it out, or give model.vision"));
+  CHECK(contains(fault(", audio_seconds: 3", m), "audio_seconds is of a model with a tower"));
+  CHECK(contains(fault(", images: 17", m),
+                 "the towers make 68 tokens of a sequence of 64; lengthen training.sequence"));
+  CHECK(contains(fault(", frozen: vision", m), "frozen is a list of parts"));
+  CHECK(
+      contains(fault(", frozen: [vison]", m), "frozen: 'vison' is no part; did you mean 'vision'"));
+  CHECK(contains(fault(", frozen: [audio]", m), "frozen: the model has no audio"));
+  CHECK(contains(fault(", frozen: [projector]"), "frozen: the model has no projector"));
 }
 
 TEST_CASE("what is wrong is told at its place") {

@@ -79,6 +79,8 @@ inline double counted_over_operators(const costmodel::ModelSpec& m) {
   double sum = weights(costmodel::LayerKind::embedding) + weights(costmodel::LayerKind::head);
   for (const costmodel::LayerCount& own : layer_counts_of(m, all))
     sum += weights(own.kind) * own.number;
+  for (const costmodel::TowerLayers& own : costmodel::tower_layers(m))
+    sum += weights(own.kind) * own.number;
   const auto padding = static_cast<double>(costmodel::padded_vocab(m.vocab, 1) - m.vocab);
   const auto width = static_cast<double>(m.embedding_width());
   sum -= 2 * padding * width + (m.head_transform ? padding : 0);

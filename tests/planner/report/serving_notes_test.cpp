@@ -25,6 +25,17 @@ TEST_CASE("Replicas without a request, and devices without a replica, are named"
   CHECK(notes_have(s, "6 of 7 replicas have no request: there are fewer in flight"));
 }
 
+TEST_CASE("Of towers the weights are held, and that their time is not counted is noted") {
+  auto s = served::usual("{tp: 1, dp: 7}");
+  const auto held = planned_estimate(s).memory.weights;
+  costmodel::TowerSpec tower;
+  tower.encoder = s.model;
+  tower.encoder.layers = 1;
+  s.model.towers = std::make_shared<const costmodel::Towers>(costmodel::Towers{{tower}});
+  CHECK(notes_have(s, "requests are text"));
+  CHECK(planned_estimate(s).memory.weights > held);
+}
+
 TEST_CASE("More requests than are simulated are named") {
   const auto s = served::scenario("input_tokens: 100, output_tokens: 4000, requests: 100000",
                                   "llama-2-7b", "dgx-h100", 1, "{dp: 1}");

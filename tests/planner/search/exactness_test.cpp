@@ -3,13 +3,17 @@
 // reading the files that they name.
 #include <doctest/doctest.h>
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <map>
 #include <string>
 #include <vector>
 
+#include "costmodel/config/yaml.hpp"
 #include "costmodel/estimate/evaluator.hpp"
+#include "costmodel/model/model_reader.hpp"
 #include "costmodel/plan/plan_text.hpp"
 #include "planner/search/layout_search.hpp"
 #include "planner/search/search_space.hpp"
@@ -190,6 +194,46 @@ TEST_CASE("the grid search finds what trying every plan finds, in scenarios of e
 
 namespace {
 
+// A tower for images of 64 patches in front of the model, or some of it frozen.
+void add_tower(Scenario& s, Draw& draw) {
+  const std::string map = fmt::format(
+      "{{kind: llama, layers: 1, hidden: {}, heads: 1, vocab: 8, vision: {{patch: 4, image_size: "
+      "32, stem: [linear 64 bias], layers: {}, hidden: 64, heads: {}, head_dim: 16, ffn_hidden: "
+      "256, "
+      "projector: [merge 4, linear {} bias]}}}}",
+      s.model.hidden, draw.number(1, 6), draw.number(1, 4) * 2 - 1, s.model.hidden);
+  s.model.towers = costmodel::read_model(costmodel::parse_yaml(map, "tower"), "tower").towers;
+  s.training.towers.number[0] = draw.number(1, 4);
+  if (!s.training.fine_tuning.adapts()) s.training.fine_tuning.frozen = draw.once_in(2) ? 1 : 0;
+}
+
+}  // namespace
+
+TEST_CASE("towers on the first stage: both searches find what trying every plan finds") {
+  constexpr int draws = sanitized ? 6 : 150;
+  Draw draw(20261128);
+  int cases = 0, layouts = 0;
+  for (int i = 0; i < draws; ++i) {
+    const auto drawn = random_scenario::draw_scenario(draw);
+    Scenario roomy = read(drawn.yaml());
+    if (roomy.model.encoder_decoder() || !roomy.model.causal) continue;
+    add_tower(roomy, draw);
+    const SearchSpace space = planner::enumerate(roomy);
+    if (space.configurations > 1000) continue;
+    for (const std::int64_t bytes : memories(roomy, space, draw)) {
+      const std::string yaml = drawn.yaml(roomy.cluster.device.name, bytes);
+      CAPTURE(yaml);
+      const Scenario s = with_memory(roomy, yaml, bytes);
+      if (cases++ % 3 == 0) check_bounds(s, space);
+      const auto both = both_ways::search(s);
+      for (const auto& found : both.all.plans) layouts += found.plan.pp > 1 ? 1 : 0;
+    }
+  }
+  CHECK((sanitized || (cases >= 150 && layouts >= 20)));
+}
+
+namespace {
+
 constexpr std::uint64_t most_layouts = 3000;
 
 // How many layouts of how many plans there are.
@@ -231,6 +275,29 @@ double missed(const Scenario& s, const SearchSpace& space) {
 }
 
 }  // namespace
+
+TEST_CASE("layouts of a model with a tower, whose first stage takes fewer layers") {
+  constexpr int draws = sanitized ? 2 : 40;
+  Draw draw(20261129);
+  int found = 0;
+  for (int i = 0; i < draws; ++i) {
+    auto drawn = random_scenario::draw_scenario(draw);
+    drawn.plan.drop("vpp").drop("schedule").add("vpp", "1").add("schedule", "1f1b");
+    drawn.search.drop("schedules");
+    Scenario roomy = read(drawn.yaml());
+    if (roomy.model.encoder_decoder() || !roomy.model.causal) continue;
+    add_tower(roomy, draw);
+    const SearchSpace space = planner::enumerate_uneven(roomy);
+    if (layouts_in(roomy, space) > most_layouts) continue;
+    for (const std::int64_t bytes : memories(roomy, space, draw)) {
+      const std::string yaml = drawn.yaml(roomy.cluster.device.name, bytes);
+      CAPTURE(yaml);
+      CHECK(missed(with_memory(roomy, yaml, bytes), space) <= 0.01);
+      ++found;
+    }
+  }
+  CHECK((sanitized || found >= 20));
+}
 
 TEST_CASE("the search over layouts finds what trying every layout of 1F1B finds, but for little") {
   constexpr int draws = sanitized ? 12 : 270;

@@ -54,4 +54,12 @@ TEST_CASE("a frozen base is refused, full fine-tuning is not") {
   CHECK(refused.front().remedy == "leave training.fine_tuning out, or set its method: full");
 }
 
+TEST_CASE("towers are refused by their name alone") {
+  costmodel::Scenario s = scenarios::read(scenarios::tiny + "cluster: {base: laptop-cpu}\n");
+  s.model.towers = std::make_shared<const costmodel::Towers>();
+  const auto refused = runtime::unsupported(s.model, s.training, ParallelPlan{});
+  REQUIRE(refused.size() == 1);
+  CHECK(refused.front().reason == "the runtime has no towers");
+}
+
 }  // namespace supported_test
