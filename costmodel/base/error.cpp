@@ -60,7 +60,8 @@ std::size_t edit_distance(std::string_view a, std::string_view b) {
 }  // namespace
 
 ConfigError::ConfigError(const Mark& where, const std::string& wrong, const std::string& remedy)
-    : std::runtime_error(message(where, wrong, remedy)) {}
+    : std::runtime_error(message(where, wrong, remedy)),
+      parts_(std::make_shared<const Parts>(Parts{where, wrong, remedy})) {}
 
 void check_failed(const char* condition, const char* file, int line) {
   throw InternalError(fmt::format(

@@ -3,6 +3,7 @@
 // InternalError, raised by SHARDPLAN_CHECK.
 #pragma once
 
+#include <memory>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -30,6 +31,16 @@ std::string to_string(const Mark& mark);
 class ConfigError : public std::runtime_error {
  public:
   ConfigError(const Mark& where, const std::string& wrong, const std::string& remedy);
+
+  // What the message is made of, as it was given.
+  struct Parts {
+    Mark where;
+    std::string wrong, remedy;
+  };
+  const Parts& parts() const { return *parts_; }
+
+ private:
+  std::shared_ptr<const Parts> parts_;  // shared, so that a copy throws nothing
 };
 
 // A bug in the program; the message asks the user to report it.

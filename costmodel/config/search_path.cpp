@@ -43,6 +43,12 @@ void require_directory(const std::string& flag, const std::string& directory,
                     remedy);
 }
 
+// set_installed_configs()
+std::string& library_configs() {
+  static std::string directory;
+  return directory;
+}
+
 bool is_config(const FolderEntry& entry) { return entry.name.ends_with(".yaml"); }
 
 }  // namespace
@@ -148,12 +154,17 @@ ConfigPath config_path(const std::vector<std::string>& given,
   std::error_code status;
   const fs::path program = fs::read_symlink("/proc/self/exe", status);
   const fs::path installed = program.parent_path().parent_path() / "share/shardplan/configs";
-  if (!status && fs::is_directory(installed, status))
+  if (!library_configs().empty()) {
+    path.directories.push_back(library_configs());
+  } else if (!status && fs::is_directory(installed, status)) {
     path.directories.push_back(installed.string());
+  }
 #ifdef SHARDPLAN_SOURCE_CONFIGS
   path.directories.emplace_back(SHARDPLAN_SOURCE_CONFIGS);
 #endif
   return path;
 }
+
+void set_installed_configs(const std::string& directory) { library_configs() = directory; }
 
 }  // namespace costmodel

@@ -1,7 +1,7 @@
 // Finds configurations. The directories are, in order: --config-path, $SHARDPLAN_CONFIG_PATH, the
-// program's install directory, the source tree. A configuration is a file path, a map, or the name
-// of a file NAME.yaml in models/, devices/, clusters/, stacks/ or scenarios/ of one of the
-// directories. A map may inherit from another one with `base:`.
+// program's install directory (or what a library's user names), the source tree. A configuration is
+// a file path, a map, or the name of a file NAME.yaml in models/, devices/, clusters/, stacks/ or
+// scenarios/ of one of the directories. A map may inherit from another one with `base:`.
 #pragma once
 
 #include <map>
@@ -66,5 +66,9 @@ ResolvedConfig resolve_config(const ConfigPath& path, const std::string& kind, c
 // ConfigError when one of either is not a directory.
 ConfigPath config_path(const std::vector<std::string>& given,
                        const std::vector<std::string>& allowed = {});
+
+// For a library, which no program's install directory belongs to: the directory of the configs that
+// came with it. Call it once, before any thread.
+void set_installed_configs(const std::string& directory);
 
 }  // namespace costmodel

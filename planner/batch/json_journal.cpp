@@ -1,5 +1,6 @@
 #include "planner/batch/json_journal.hpp"
 
+#include <algorithm>
 #include <array>
 #include <ctime>
 #include <nlohmann/json.hpp>
@@ -53,26 +54,48 @@ bool is_up_to_date(const JournalEntry& entry, const std::string& key, const JobF
   return true;
 }
 
-Journal::Journal(const std::string& folder) : file_(joined_path(folder, "journal.jsonl")) {
-  file_.read([this](const std::string& line) {
-    try {
-      JournalEntry entry = entry_of(parse_json(line, "journal.jsonl"));
-      entries_[entry.name] = entry;
-    } catch (const ConfigError&) {      // the line that a kill cut short
-    } catch (const Json::exception&) {  // another's
-    }
-  });
+Journal::Journal(const std::string& folder, const Shard& shard) {
+  std::vector<std::string> names{journal_name(shard)};
+  if (shard.is_all()) {
+    for (const FolderEntry& entry : entries_of(folder))
+      if (is_part_of_journal(entry.name)) names.push_back(entry.name);
+  }
+  for (const std::string& name : names) {
+    files_.emplace_back(joined_path(folder, name));
+    auto& entries = entries_.emplace_back();
+    files_.back().read([&](const std::string& line) {
+      try {
+        JournalEntry entry = entry_of(parse_json(line, name));
+        entries[entry.name] = entry;
+      } catch (const ConfigError&) {      // the line that a kill cut short
+      } catch (const Json::exception&) {  // another's
+      }
+    });
+  }
+}
+
+bool Journal::knows(const std::string& name) const {
+  return std::ranges::any_of(entries_, [&](const auto& one) { return one.contains(name); });
+}
+
+const JournalEntry* Journal::current(const std::string& name, const std::string& key,
+                                     const JobFiles& files) const {
+  for (const auto& one : entries_) {
+    const auto found = one.find(name);
+    if (found != one.end() && is_up_to_date(found->second, key, files)) return &found->second;
+  }
+  return nullptr;
 }
 
 void Journal::add(const JournalEntry& entry, double seconds) {
-  file_.add(json_line({{"name", entry.name},
-                       {"key", entry.key},
-                       {"inputs", entry.inputs},
-                       {"status", entry.status},
-                       {"report", entry.report},
-                       {"page", entry.page},
-                       {"seconds", seconds},
-                       {"finished", now_text()}}));
+  files_.front().add(json_line({{"name", entry.name},
+                                {"key", entry.key},
+                                {"inputs", entry.inputs},
+                                {"status", entry.status},
+                                {"report", entry.report},
+                                {"page", entry.page},
+                                {"seconds", seconds},
+                                {"finished", now_text()}}));
 }
 
 }  // namespace planner

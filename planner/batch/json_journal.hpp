@@ -3,10 +3,13 @@
 // scenario counts only while the files are what they were then.
 #pragma once
 
+#include <deque>
 #include <map>
 #include <string>
+#include <vector>
 
 #include "costmodel/base/line_file.hpp"
+#include "planner/batch/shard.hpp"
 
 namespace planner {
 
@@ -29,18 +32,25 @@ bool is_up_to_date(const JournalEntry& entry, const std::string& key, const JobF
 
 class Journal {
  public:
-  // Opens DIR/journal.jsonl, which may be new, and keeps others out while it lives: LineFile.
-  explicit Journal(const std::string& folder);
+  // Opens the shard's journal in the folder, which may be new, and keeps others out while it lives:
+  // LineFile. That of all reads the journals of shards too.
+  explicit Journal(const std::string& folder, const Shard& shard = {});
 
   // The last entry of each name, as the file had them when it was opened.
-  const std::map<std::string, JournalEntry>& entries() const { return entries_; }
+  const std::map<std::string, JournalEntry>& entries() const { return entries_.front(); }
+
+  // Whether any journal has the name.
+  bool knows(const std::string& name) const;
+  // The entry of the name that is_up_to_date(), of whichever journal; null where there is none.
+  const JournalEntry* current(const std::string& name, const std::string& key,
+                              const JobFiles& files) const;
 
   // Adds a line, flushed to the disk: `seconds` is what the command took. Thread-safe.
   void add(const JournalEntry& entry, double seconds);
 
  private:
-  costmodel::LineFile file_;
-  std::map<std::string, JournalEntry> entries_;
+  std::deque<costmodel::LineFile> files_;  // the first is written
+  std::vector<std::map<std::string, JournalEntry>> entries_;
 };
 
 }  // namespace planner

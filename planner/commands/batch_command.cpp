@@ -70,12 +70,13 @@ class Batch {
       : options_(session.options),
         width_(session.style.style.width),
         folder_(options_.folder),
-        journal_(folder_),
+        journal_(folder_, options_.shard),
         program_(program_file()),
         program_print_(file_fingerprint(program_)),
         jobs_(std::move(jobs)),
         rows_(jobs_.size()) {
-    remove_leftovers(folder_);
+    // Of a folder that other shards write into too, what they write now is none.
+    if (options_.shard.is_all()) remove_leftovers(folder_);
   }
 
   void run() {
@@ -91,7 +92,7 @@ class Batch {
       if (rows_[i].empty())
         rows_[i] = index_row(jobs_[i].name, command_of(jobs_[i]), JobState::not_done, "", "");
     }
-    write_index();
+    if (options_.shard.is_all()) write_index();
   }
 
   CommandResult result() const {
@@ -106,11 +107,13 @@ class Batch {
       result.text = printed(table, format, width_) + messages;
     }
     result.warnings.push_back(fmt::format(
-        "batch: {} scenarios: {} done now, {} unchanged since they were done, {} failed{}; "
-        "the index is {}",
+        "batch: {} scenarios: {} done now, {} unchanged since they were done, {} failed{}; {}",
         jobs_.size(), done_.load(), unchanged_.load(), failed_.load(),
         interruption_.came() ? "; " + interruption_.text() + ": the same command goes on" : "",
-        shell_word(folder_ + "/index.html")));
+        options_.shard.is_all()
+            ? "the index is " + shell_word(folder_ + "/index.html")
+            : fmt::format("shard {} of {}: the same command without --shard makes the index",
+                          options_.shard.index, options_.shard.count)));
     if (interruption_.came()) interruption_.tell("batch: " + interruption_.text(), result);
     return result;
   }
@@ -163,15 +166,14 @@ class Batch {
     const BatchJob& job = jobs_[i];
     if (!job.fault.empty()) return fail(i, job.fault);
     const std::string key = key_of(job), report = report_of(job);
-    const auto before = journal_.entries().find(job.name);
-    if (!options_.force && before != journal_.entries().end() &&
-        is_up_to_date(before->second, key, {job.file, report, page_of(job)}) &&
-        take_up(i, before->second))
-      return;
+    const JournalEntry* before =
+        options_.force ? nullptr
+                       : journal_.current(job.name, key, {job.file, report, page_of(job)});
+    if (before != nullptr && take_up(i, *before)) return;
     const Stopwatch watch;
     const std::string list = fmt::format("{}/.shardplan-{}.inputs", folder_, fingerprint(job.name));
     for (const std::string& file : {report, page_of(job), list}) own_place(file);
-    const bool foreign = before == journal_.entries().end() && path_exists(report);
+    const bool foreign = !journal_.knows(job.name) && path_exists(report);
     auto arguments = arguments_of(job);
     arguments.insert(arguments.end(), {"--quiet", "--out", report, "--page", page_of(job),
                                        "--list-inputs", list, "--", job.file});
@@ -266,7 +268,7 @@ class Batch {
   const Options& options_;
   std::size_t width_;
   std::string folder_;
-  Interruption interruption_;  // before any thread
+  Interruption interruption_{options_};  // before any thread
   Journal journal_;
   std::string program_, program_print_;
   std::vector<BatchJob> jobs_;
@@ -287,8 +289,11 @@ CommandResult batch_command(const Session& session) {
   auto jobs =
       batch_jobs(options.operands, options.command_words.empty() ? "plan" : options.command_words,
                  session.path);
+  std::vector<BatchJob> mine;
+  for (std::size_t i = 0; i < jobs.size(); ++i)
+    if (options.shard.has(i)) mine.push_back(std::move(jobs[i]));
   make_folder(options.folder);
-  Batch batch(session, std::move(jobs));
+  Batch batch(session, std::move(mine));
   batch.run();
   return batch.result();
 }

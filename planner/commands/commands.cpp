@@ -8,6 +8,8 @@
 #include "costmodel/base/error.hpp"
 #include "costmodel/base/output_file.hpp"
 #include "costmodel/config/override.hpp"
+#include "costmodel/base/path.hpp"
+#include "costmodel/config/yaml.hpp"
 #include "costmodel/serving/serving_reader.hpp"
 #include "planner/commands/batch_command.hpp"
 #include "planner/commands/collective_command.hpp"
@@ -391,6 +393,10 @@ CommandResult run_command(const Options& options, const Style& style) {
   }
   const Markup markup = options.format == Format::md ? Markup::markdown : Markup::text;
   const ConfigPath path = costmodel::config_path(options.config_path, options.allow_path);
+  if (options.caller != nullptr) {
+    for (const auto& [name, text] : options.caller->documents)
+      path.loaded->emplace(name, parse_yaml(text, stem_of(name)));
+  }
   const Options complete = with_words(options, path);
   const Session session{complete, {markup, style}, path};
   CommandResult result = performer(row, session)(session);

@@ -141,7 +141,7 @@ CommandResult explain_job_command(const Session& session) {
   }
   job.changes = helpful_changes(s, job.estimate);
   job.fitting = fitting_changes(job.estimate, s, other_stacks(session));
-  const Interruption interruption;
+  const Interruption interruption(options);
   job.best = best_plan(s, job.estimate, threads_of(options), interruption.poll());
   job.stopped = interruption.came();
   CommandResult result{0, {}, plan_warnings(options, s, job.estimate)};

@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <functional>
+#include <optional>
 #include <string>
 
 #include "costmodel/base/interrupt.hpp"
@@ -11,30 +12,39 @@
 
 namespace planner {
 
-// Watches for the signals while it lives.
+// Watches for the signals while it lives; in a program that runs commands as functions, for what
+// that asks.
 class Interruption {
  public:
-  bool came() const { return number_ != 0; }
+  explicit Interruption(const Options& options) : caller_(options.caller) {
+    if (caller_ == nullptr) on_interrupt_.emplace([this](int number) { return receive(number); });
+  }
+
+  bool came() const { return number() != 0; }
   // came(), for searches to poll from any thread.
   std::function<bool()> poll() const {
     return [this] { return came(); };
   }
   // "interrupted by SIGINT"; "" before a signal.
-  std::string text() const { return came() ? costmodel::interrupted_text(number_) : ""; }
+  std::string text() const { return came() ? costmodel::interrupted_text(number()) : ""; }
 
   // Adds to the result of a command that a signal ended early: the status, and on standard error
   // what the result holds.
   void tell(const std::string& what, CommandResult& result) const {
-    result.status = costmodel::interrupted_status(number_);
+    result.status = costmodel::interrupted_status(number());
     result.warnings.push_back("shardplan " + what);
   }
 
  private:
-  std::atomic<int> number_{0};
-  costmodel::OnInterrupt on_interrupt_{[this](int number) {
+  int number() const { return caller_ != nullptr ? caller_->signal.load() : number_.load(); }
+  costmodel::AfterSignal receive(int number) {
     return number_.exchange(number) == 0 ? costmodel::AfterSignal::go_on
                                          : costmodel::AfterSignal::end;
-  }};
+  }
+
+  const Caller* caller_;
+  std::atomic<int> number_{0};
+  std::optional<costmodel::OnInterrupt> on_interrupt_;
 };
 
 }  // namespace planner

@@ -209,6 +209,18 @@ const FlagRow flag_rows[]{
      [](Options& options, const std::string& text) {
        options.jobs = read_number("jobs", "scenarios at a time", text);
      }},
+    {{.name = "shard",
+      .value = "K/N",
+      .help =
+          "the K-th of N parts alone, for N machines or tasks; the same command without it then "
+          "joins them (sweep: with --journal)",
+      .only_for = "batch sweep"},
+     [](Options& options, const std::string& text) { options.shard = read_shard(text); }},
+    {{.name = "journal",
+      .value = "DIR",
+      .help = "keep the points there as they are done, and take up those that are kept",
+      .only_for = "sweep"},
+     &Options::journal},
     {{.name = "timeout",
       .value = "TIME",
       .help = "that a scenario may take, as 30s or 10min; one that takes longer has failed",
@@ -541,6 +553,13 @@ void check_runs_known(const CommandLine& line, const Options& options) {
   }
 }
 
+// A part of a sweep is of use to the others by its journal alone.
+void check_shard(const Options& options) {
+  if (options.command == "sweep" && !options.shard.is_all() && options.journal.empty())
+    usage("--shard of a sweep lacks --journal DIR, where its points are kept",
+          "add --journal points");
+}
+
 // Checks the options of `plan`'s search and its limits.
 void check_search(const CommandLine& line, const Options& options) {
   if (options.strategy != "grid") return;
@@ -588,6 +607,7 @@ Options parse_command_line(const Program& program, int count, const char* const*
   if (options.command == "validate") check_comparison(line, options);
   if (options.command == "validate") check_runs_known(line, options);
   check_peaks(options);
+  check_shard(options);
   if (options.command == "init") {  // its file is where the scenario goes
     const auto is_file = [](const std::string& word) {
       return word.ends_with(".yaml") || word.ends_with(".yml");

@@ -2,12 +2,16 @@
 // flags those of options.cpp; parsing, help and error messages come from both.
 #pragma once
 
+#include <atomic>
+#include <cstddef>
+#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "costmodel/cli/command_line.hpp"
 #include "planner/batch/child.hpp"
+#include "planner/batch/shard.hpp"
 #include "planner/search/device_ladder.hpp"
 
 namespace planner {
@@ -19,6 +23,20 @@ struct GroupSizes {
   int tp = 0, pp = 0, dp = 0, cp = 0, ep = 0, etp = 0;
   bool any() const { return (tp | pp | dp | cp | ep | etp) != 0; }
 };
+
+// A program that runs commands as functions, as the Python module does: what it gives in place of
+// files, and how it ends a command early and learns how far a sweep is.
+struct Caller {
+  std::map<std::string, std::string> documents;  // YAML by an operand's name: document_name()
+  std::string program;                           // its file, or the library's
+  bool page = false;                             // the report as HTML too
+  std::atomic<int> signal{0};                    // what came to it
+  std::atomic<std::size_t> done{0}, points{0};
+};
+
+// The operand that stands for a document of a caller. Two slashes: no file has this name, whose
+// stem names the scenario.
+inline std::string document_name(const std::string& stem) { return "//" + stem + ".yaml"; }
 
 struct Options {
   std::string command;
@@ -82,11 +100,14 @@ struct Options {
   std::string folder;         // --out of batch
   std::string command_words;  // --command of batch
   int jobs = 0;               // 0: one per core
+  Shard shard;                // of a batch or a sweep
+  std::string journal;        // of a sweep: the folder of its points; empty: none is kept
   bool fail_fast = false, force = false;
   bool quiet = false;
   std::string color = "auto";
   bool help = false;
   bool version = false;
+  Caller* caller = nullptr;  // null: this process is the command's own
 };
 
 // The commands that take a scenario, or a model and words, and `init`, which writes one.

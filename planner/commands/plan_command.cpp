@@ -177,7 +177,7 @@ CommandResult plan_devices(const Session& session) {
   const Scenario s = load(session);
   require_offered(s);
   require_run(s, limits);
-  const Interruption interruption;
+  const Interruption interruption(session.options);
   const bool told = !session.options.quiet && overwrites_lines(STDERR_FILENO);
   const Stopwatch watch;
   Progress progress(watch, 0, told, interruption.poll());
@@ -225,7 +225,7 @@ CommandResult plan_for(const Session& session, const MoreJson& more) {
   if (session.options.top > 0) s.search.top = session.options.top;
   require_offered(s);
   const Stopwatch watch;
-  const Interruption interruption;
+  const Interruption interruption(session.options);
   const bool told = !session.options.quiet && overwrites_lines(STDERR_FILENO);
   Progress progress(watch, session.options.time_limit, told, interruption.poll());
   const std::function<bool()> expired = progress.expired();

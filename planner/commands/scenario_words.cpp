@@ -185,7 +185,7 @@ std::string scenario_operand(const std::string& operand, const Options& options,
                              const ConfigPath& path) {
   std::string file = operand_file(operand, path);
   if (!is_model(loaded(path, file))) return file;
-  // Two slashes: no file has this name, whose stem names the scenario.
+  // As document_name(): no file has this name.
   std::string key = "//" + joined_path(folder_of(file), stem_of(file)) + ".yaml";
   if (!path.loaded->contains(key)) {
     Value root = scenario_of_model(operand, options.assignments, path);

@@ -98,7 +98,8 @@ std::string printed(const Table& table, Format format, std::size_t width) {
 }
 
 bool wants_page(const Options& options) {
-  return options.format == Format::html || !options.page.empty();
+  return options.format == Format::html || !options.page.empty() ||
+         (options.caller != nullptr && options.caller->page);
 }
 
 namespace {

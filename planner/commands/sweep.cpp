@@ -12,6 +12,8 @@
 #include <utility>
 
 #include "costmodel/base/error.hpp"
+#include "costmodel/base/fingerprint.hpp"
+#include "costmodel/base/input_file.hpp"
 #include "costmodel/base/parallel_for.hpp"
 #include "costmodel/base/path.hpp"
 #include "costmodel/base/unit_text.hpp"
@@ -177,9 +179,19 @@ void note_plans(const std::vector<SweptPoint>& points, bool given,
 class Sweep {
  public:
   Sweep(const Options& options, const SweptWorkload& workload, const std::function<bool()>& stopped)
-      : workload_(workload), stopped_(stopped), threads_(threads_of(options)) {
+      : workload_(workload),
+        stopped_(stopped),
+        threads_(threads_of(options)),
+        shard_(options.shard),
+        caller_(options.caller) {
     swept.axes = axes_of(options);
-    for (const Axis& axis : swept.axes) count_ *= axis.values.size();
+    std::size_t all = 1;
+    for (const Axis& axis : swept.axes) all *= axis.values.size();
+    count_ = (all + shard_.count - shard_.index) / shard_.count;
+    if (caller_ != nullptr) caller_->points = count_;
+    if (options.journal.empty()) return;
+    kept_.emplace(options.journal, shard_);
+    program_ = file_fingerprint(caller_ != nullptr ? caller_->program : program_file());
   }
 
   // Once stopped, the points before the first that is missing.
@@ -189,6 +201,7 @@ class Sweep {
     while (points.size() < count_ && !over()) {
       std::vector<PricedPoint> block(std::min(together, count_ - points.size()));
       const std::size_t first = points.size();
+      keys_.clear();
       for (PricedPoint& point : block) point = read(points.size());
       std::vector<char> done(block.size(), 0);
       const auto each = std::max<int>(1, threads_ / static_cast<int>(block.size()));
@@ -196,7 +209,9 @@ class Sweep {
         if (block[i] && over()) return;
         if (block[i]) points[first + i] = block[i](each);
         done[i] = 1;
+        if (caller_ != nullptr) ++caller_->done;
       });
+      keep(first, block, done);
       const auto missing = std::ranges::find(done, 0) - done.begin();
       points.resize(first + static_cast<std::size_t>(missing));
       swept.values.resize(points.size());
@@ -208,16 +223,24 @@ class Sweep {
  private:
   bool over() const { return stopped_ && stopped_(); }
 
-  // Adds the point: one that cannot be read says why, and has nothing to be priced.
+  // Adds the point: one that cannot be read says why, and has nothing to be priced, as has one that
+  // is kept.
   PricedPoint read(std::size_t i) {
     Value value = workload_.root;
-    swept.values.push_back(place(swept.axes, i, value));
+    swept.values.push_back(place(swept.axes, i * shard_.count + shard_.index - 1, value));
     swept.points.emplace_back();
+    keys_.emplace_back();
     bool adjusted = false;
     try {
       if (workload_.adjust) workload_.adjust(swept.values.back(), value);
       adjusted = true;
-      return workload_.read(value);
+      PricedPoint priced = workload_.read(value);
+      if (!kept_) return priced;
+      keys_.back() = fingerprint(program_ + "\n" + to_yaml(value));
+      const SweptPoint* const before = kept_->find(keys_.back());
+      if (before == nullptr) return priced;
+      swept.points.back() = *before;
+      return {};
     } catch (const ConfigError& fault) {
       // If no point can be read, the axis or the scenario is wrong.
       if (++unread_ == count_) throw;
@@ -227,10 +250,25 @@ class Sweep {
     }
   }
 
+  // Keeps the points of a block that were priced now.
+  void keep(std::size_t first, const std::vector<PricedPoint>& block,
+            const std::vector<char>& done) {
+    if (!kept_) return;
+    std::vector<std::pair<std::string, const SweptPoint*>> now;
+    for (std::size_t i = 0; i < block.size(); ++i)
+      if (block[i] && done[i] != 0) now.emplace_back(keys_[i], &swept.points[first + i]);
+    kept_->add(now);
+  }
+
   const SweptWorkload& workload_;
   const std::function<bool()>& stopped_;
   int threads_;
+  Shard shard_;
+  Caller* caller_;
   std::size_t count_ = 1, unread_ = 0;
+  std::optional<KeptPoints> kept_;
+  std::string program_;            // its fingerprint
+  std::vector<std::string> keys_;  // of the points of a block that may be kept
 };
 
 }  // namespace
@@ -281,7 +319,8 @@ Swept sweep(const std::string& file, const ConfigPath& path, const Options& opti
   const auto& points = swept.points;
   const bool searched = std::ranges::count(points, true, &SweptPoint::searched) > 0;
   const bool given = has_plan(training.root);
-  if (has_axis(swept.axes, devices_path)) scale(swept);
+  // Speed-ups are of all points.
+  if (has_axis(swept.axes, devices_path) && options.shard.is_all()) scale(swept);
   Swept result{table_of(swept, searched || !given), {}, swept.unreadable};
   note_plans(points, given, result.notes);
   if (const auto note = knee_note(points); !note.empty()) result.notes.push_back(note);
@@ -302,7 +341,7 @@ CommandResult sweep_command(const Session& session) {
 CommandResult sweep_result(const Session& session, const SweepUntil& sweep_until) {
   loaded(session.path, file_of(session));  // an input is no output
   require_outputs(session.options);
-  const Interruption interruption;
+  const Interruption interruption(session.options);
   const Swept swept = sweep_until(interruption.poll());
   const Table& points = swept.table;
   const int status = swept.unreadable > 0 ? bad_input : any_answer(points) ? 0 : no_answer;

@@ -8,22 +8,13 @@
 
 #include "costmodel/config/search_path.hpp"
 #include "costmodel/config/value.hpp"
+#include "planner/batch/json_points_kept.hpp"
 #include "planner/commands/options.hpp"
 #include "planner/commands/session.hpp"
 #include "planner/commands/sweep_axes.hpp"
-#include "planner/report/scaling.hpp"
 #include "planner/report/table.hpp"
 
 namespace planner {
-
-// A row of a sweep.
-struct SweptPoint {
-  std::vector<std::string> cells;  // of the workload's columns; none where there is an error
-  std::string plan, error = {};
-  bool searched = false;     // keys of the plan were left to the search
-  bool none_fits = false;    // ... which found none within the memory that it may use
-  ScalingPoint scales = {};  // where devices are swept
-};
 
 // How the points of a workload are read and priced. What is wrong with a scenario is thrown when it
 // is read, and a point's `error` when it is priced.
@@ -44,8 +35,9 @@ struct SweptPoints {
   std::size_t unreadable = 0;  // whose values are bad input
 };
 
-// Every combination of the values of --over. A point that cannot be read has an error. Throws
-// ConfigError when none can. Once `stopped` returns true, no further point is priced.
+// Every combination of the values of --over, or those of --shard; those that --journal has are not
+// priced again. A point that cannot be read has an error. Throws ConfigError when none can. Once
+// `stopped` returns true, no further point is priced.
 SweptPoints sweep_points(const Options& options, const SweptWorkload& workload,
                          const std::function<bool()>& stopped);
 

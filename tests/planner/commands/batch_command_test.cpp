@@ -158,6 +158,29 @@ TEST_CASE("killed at any moment, a batch ends with the same bytes") {
   CHECK(left_in(scratch, "r") == expected);
 }
 
+TEST_CASE("shards of a batch, one of them killed and begun again, join into the index of one run") {
+  const Scratch scratch;
+  write_scenarios(scratch);
+  const auto complete = run(words_of("batch s --out complete"), scratch);
+  const auto shard = [](int k) { return words_of(fmt::format("batch s --out r --shard {}/3", k)); };
+  const pid_t killed = program::start(shard(2), scratch);
+  kill(killed, SIGKILL);
+  program::finish(killed, scratch);
+  for (const int k : {3, 2, 1}) {
+    const auto part = run(shard(k), scratch);
+    CHECK(doctest::String(part.err.c_str()) == doctest::Contains("makes the index"));
+  }
+  CHECK_FALSE(std::filesystem::exists(scratch.path() / "r" / "index.json"));
+  const auto joined = run(words_of("batch s --out r"), scratch);
+  CHECK(joined.status == complete.status);
+  CHECK(joined.out == complete.out);
+  CHECK(doctest::String(joined.err.c_str()) ==
+        doctest::Contains("0 done now, 4 unchanged since they were done"));
+  auto left = left_in(scratch, "r");
+  CHECK(std::erase_if(left, [](const auto& file) { return file.first.ends_with(".jsonl"); }) == 3);
+  CHECK(left == left_in(scratch, "complete"));
+}
+
 TEST_CASE("an evaluated plan that does not fit is in the index, with its figures") {
   const Scratch scratch;
   scratch.write("large.yaml",

@@ -153,7 +153,8 @@ TEST_CASE("sweep interrupted prints the rows it has, each of them complete") {
 TEST_CASE("a second signal ends the process at once") {
   const pid_t child = fork();
   if (child == 0) {
-    const planner::Interruption interruption;
+    const planner::Options options;
+    const planner::Interruption interruption(options);
     if (interruption.came() || !interruption.text().empty()) _exit(1);
     kill(getpid(), SIGTERM);
     while (!interruption.came()) std::this_thread::sleep_for(std::chrono::milliseconds(1));

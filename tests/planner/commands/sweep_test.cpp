@@ -4,6 +4,7 @@
 #include <doctest/doctest.h>
 
 #include "tests/costmodel/support/fixtures.hpp"
+#include "tests/run_program.hpp"
 
 namespace sweep_test {
 
@@ -56,6 +57,31 @@ TEST_CASE("an override of --set counts, and an axis wins over it") {
       sweep_of({"micro_batch=2"}, {"plan.micro_batch=1", "training.global_batch=32"});
   REQUIRE(table.rows.size() == 1);
   CHECK(table.rows[0][2] == "8");  // m = 32 / (2 · 2)
+}
+
+TEST_CASE("shards keep their points, and the sweep without shards has them all as in one run") {
+  const program::Scratch scratch;
+  Options options;
+  options.over = {"cluster.devices=1,2,4", "micro_batch=1,2,x"};
+  options.assignments = {"plan={}"};
+  const auto swept_now = [&] {
+    const auto path = fixtures::configs();
+    return sweep(find_config(path, "scenarios", "tiny-gpt-cpu", {}), path, options);
+  };
+  const Swept complete = swept_now();
+  options.journal = scratch.path() / "points";
+  std::size_t rows = 0;
+  for (const std::size_t k : {2, 1}) {
+    options.shard = {k, 2};
+    rows += swept_now().table.rows.size();
+  }
+  CHECK(rows == complete.table.rows.size());
+  options.shard = {};
+  const Swept joined = swept_now();
+  CHECK(joined.table.rows == complete.table.rows);
+  CHECK(joined.notes == complete.notes);
+  CHECK(joined.unreadable == complete.unreadable);
+  CHECK(scratch.read("points/journal.jsonl").empty());  // nothing was priced again
 }
 
 TEST_CASE("which plan a point has is told where the scenario does not say") {
