@@ -47,6 +47,17 @@ if(NOT SHARDPLAN_SANITIZE)
   add_link_options(LINKER:-z,relro LINKER:-z,now LINKER:-z,noexecstack)
 endif()
 
+# for_shared_libraries(<target>...): sources that the Python module is made of too, compiled once for both. Functions are inlined
+# all the same, because none is replaced from outside.
+function(for_shared_libraries)
+  set_target_properties(${ARGN} PROPERTIES POSITION_INDEPENDENT_CODE ON)
+  if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+    foreach(target IN LISTS ARGN)
+      target_compile_options(${target} PRIVATE $<$<COMPILE_LANGUAGE:CXX>:-fno-semantic-interposition>)
+    endforeach()
+  endif()
+endfunction()
+
 # without_pointer_checks(<target>): for sources that hold no casts of pointers nor memory of their own. Only such casts make
 # misaligned pointers or ones of a wrong class; null and stray ones the address sanitizer finds where they are used. The checks
 # precede every use of a pointer, and without them GCC 12 takes 0.65 of the time (costmodel/estimate: 30 for 46 CPU-seconds,

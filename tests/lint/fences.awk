@@ -8,6 +8,7 @@ BEGIN {
   top["planner"] = "planner/* costmodel/*"
   top["runtime"] = "runtime/* costmodel/*"
   top["calibrate"] = "calibrate/* runtime/* costmodel/*"
+  top["python"] = "planner/* costmodel/*"
   top["tests"] = "tests tests/* planner/* costmodel/* runtime/* calibrate/*"
 
   row("costmodel/base", "")
@@ -73,6 +74,7 @@ BEGIN {
   library("^nlohmann/", "^(costmodel|planner|runtime)/[a-z]+/json[^/]*\\.[ch]pp$|^tests/")
   library("^fmt/", "^(costmodel|planner|calibrate|tests)/|^runtime/.*[ch]pp$")  # nvcc does not read fmt 9 as C++20
   library("^(doctest|benchmark)/", "^tests/")
+  library("^pybind11/", "^python/")
   library("^[a-z_]+$|^(sys|netinet|arpa)/|^(unistd|fcntl|dirent|cxxabi|poll|time|sched|pthread|signal|spawn|dlfcn|glob)\\.h$", ".")
 
   while ((getline name < "/dev/stdin") > 0) {

@@ -1,0 +1,218 @@
+"""The commands as functions."""
+
+import array
+import difflib
+import json
+import os
+import tempfile
+
+from . import _core
+from .keys import Part, _plain
+from .results import Result
+
+_FLAGS = {row["name"]: {flag["name"]: flag for flag in row["flags"]} for row in _core.commands()}
+# What a function says by its own means.
+_TAKEN = ("out", "format", "quiet", "color", "help", "version", "page", "list-inputs")
+
+
+def _text_of(scenario):
+    """The YAML of what is no name and no file; None of one that is."""
+    if isinstance(scenario, Part):
+        return json.dumps(scenario.to_dict(), indent=1)
+    if isinstance(scenario, dict):
+        return json.dumps(_plain(scenario), indent=1)
+    if isinstance(scenario, str) and ("\n" in scenario or ": " in scenario):
+        return scenario
+    return None
+
+
+def _operands(scenarios):
+    operands, documents = [], {}
+    for scenario in scenarios:
+        text = _text_of(scenario)
+        if text is None:
+            operands.append(os.fspath(scenario))
+            continue
+        stem = "scenario" if len(scenarios) == 1 else f"scenario-{len(documents) + 1}"
+        operands.append(_core.document_name(stem))
+        documents[operands[-1]] = text
+    return operands, documents
+
+
+def _set_words(settings):
+    if isinstance(settings, str):
+        return [settings]
+    if isinstance(settings, dict):
+        return [f"{key}={value if isinstance(value, str) else json.dumps(_plain(value))}"
+                for key, value in settings.items()]
+    return list(settings)
+
+
+def _over_words(over):
+    if isinstance(over, dict):
+        return [f"{key}={','.join(str(_plain(value)) for value in values)}"
+                for key, values in over.items()]
+    return [over] if isinstance(over, str) else list(over)
+
+
+def _flag_words(command, arguments):
+    """Keyword arguments as flags."""
+    known = _FLAGS[command]
+    words = []
+    for name, value in arguments.items():
+        flag = known.get(name.rstrip("_").replace("_", "-"))
+        if flag is None or flag["name"] in _TAKEN:
+            near = difflib.get_close_matches(name, [f.replace("-", "_") for f in known], 1)
+            raise TypeError(f"{command}() has no argument {name!r}"
+                            + (f"; did you mean {near[0]!r}?" if near else ""))
+        if value is None or value is False:
+            continue
+        word = "--" + flag["name"]
+        if not flag["value"]:
+            words.append(word)
+        elif flag["name"] in ("set", "with"):
+            for one in _set_words(value):
+                words += [word, one]
+        elif flag["name"] == "over":
+            for one in _over_words(value):
+                words += [word, one]
+        else:
+            for one in value if isinstance(value, (list, tuple)) else [value]:
+                words += [word, os.fspath(one) if isinstance(one, os.PathLike) else str(_plain(one))]
+    return words
+
+
+class _Bar:
+    """tqdm, where it is there, as the callback of progress."""
+
+    def __init__(self):
+        from tqdm.auto import tqdm
+        self._bar = tqdm(unit=" points")
+
+    def __call__(self, seconds, done, points):
+        self._bar.total = points or None
+        self._bar.n = done
+        self._bar.set_postfix_str(f"{seconds:.0f} s")
+
+
+def _callback(progress):
+    if progress is True:
+        try:
+            return _Bar()
+        except ImportError:
+            return None
+    return progress or None
+
+
+def _run(command, operands, documents, words, progress=None, page=False, last=("--",)):
+    callback = _callback(progress)
+
+    def as_format(format):
+        answer = _core.run([command, *words, "--format", format, *last, *operands], documents,
+                           False, None)
+        if answer["failure"]:
+            from . import NoAnswer
+            raise NoAnswer(answer["failure"])
+        return answer["text"].decode("utf-8")
+
+    answer = _core.run([command, *words, "--format", "json", *last, *operands], documents, page,
+                       callback)
+    if answer["failure"]:
+        from . import NoAnswer
+        raise NoAnswer(answer["failure"])
+    return Result(answer, as_format)
+
+
+def _of_scenarios(command, scenarios, progress, page, flags):
+    operands, documents = _operands(scenarios)
+    return _run(command, operands, documents, _flag_words(command, flags), progress, page)
+
+
+def plan(scenario, *, progress=None, page=False, **flags):
+    """The best plans. Ctrl-C ends the search with the best so far."""
+    flags.setdefault("reproducible", True)
+    return _of_scenarios("plan", [scenario], progress, page, flags)
+
+
+def evaluate(scenario, *, progress=None, page=False, **flags):
+    """Time, memory and communication of the scenario's own plan."""
+    return _of_scenarios("evaluate", [scenario], progress, page, flags)
+
+
+def explain(scenario, *, progress=None, page=False, **flags):
+    """The same prediction as worked formulas."""
+    return _of_scenarios("explain", [scenario], progress, page, flags)
+
+
+def sweep(scenario, over, *, progress=None, page=False, **flags):
+    """Every combination of values, a row a point: over={"tp": [1, 2, 4]}."""
+    return _of_scenarios("sweep", [scenario], progress, page, {"over": over, **flags})
+
+
+def simulate(scenario, *, progress=None, page=False, **flags):
+    """Event by event: a Chrome trace, or with compare=True all schedules."""
+    return _of_scenarios("simulate", [scenario], progress, page, flags)
+
+
+def compare(*scenarios, progress=None, page=False, **flags):
+    """Scenarios next to one another: what differs, and why one is faster. with_=["plan.tp=4"]."""
+    return _of_scenarios("compare", scenarios, progress, page, flags)
+
+
+def export(scenario, to, **flags):
+    """The plan in a framework's own words: files by name, and notes."""
+    return _of_scenarios("export", [scenario], None, False, {"to": to, **flags})
+
+
+def import_job(kind, source, **flags):
+    """A foreign description (a file, or its text) as YAML of Shardplan's."""
+    words = _flag_words("import", flags)
+    name = os.fspath(source)
+    if isinstance(name, str) and "\n" in name:
+        with tempfile.TemporaryDirectory() as folder:
+            file = os.path.join(folder, "job")
+            with open(file, "w", encoding="utf-8") as out:
+                out.write(name)
+            return _run("import", [kind, file], {}, words)
+    return _run("import", [kind, name], {}, words)
+
+
+def validate(*evidence, progress=None, **flags):
+    """Predicts measured runs: the error of each, and of all."""
+    return _run("validate", [os.fspath(file) for file in evidence], {},
+                _flag_words("validate", flags), progress)
+
+
+def list_(kind, *words, **flags):
+    """What the configurations offer: models, devices, clusters, stacks, engines, scenarios, keys."""
+    return _run("list", [kind, *words], {}, _flag_words("list", flags))
+
+
+def _column(values):
+    """64-bit integers as a buffer."""
+    if hasattr(values, "astype"):
+        return values.astype("int64")
+    return array.array("q", [int(value) for value in values])
+
+
+def evaluate_many(scenario, *, threads=1, set=(), config_path=(), progress=None, **columns):
+    """Figures of many plans of one scenario: evaluate_many(s, tp=[1, 2], pp=[4, 2]).
+
+    A column a key of the plan, all of one length; the other keys are the scenario's. Gives a dict
+    of arrays (numpy's where it is there): iteration_s, tokens_per_s, mfu, hfu, bubble_fraction,
+    peak_bytes, capacity_bytes, fits, dp, micro_batches, not a number where a plan breaks a rule,
+    and `errors`, which says why.
+    """
+    operands, documents = _operands([scenario])
+    answer = _core.evaluate_many(
+        operands[0], documents, [os.fspath(folder) for folder in config_path], _set_words(set),
+        {key: _column(values) for key, values in columns.items()}, threads, _callback(progress))
+    try:
+        import numpy
+        read = numpy.frombuffer
+    except ImportError:
+        def read(data):
+            return array.array("d", data)
+    figures = {name: read(data) for name, data in answer["figures"].items()}
+    figures["errors"] = answer["errors"]
+    return figures
