@@ -49,7 +49,7 @@ def _metadata():
 
 
 def _build(stage):
-    build = os.environ.get("SHARDPLAN_BUILD", os.path.join(ROOT, "build", "wheel"))
+    build = os.environ.get("SHARDPLAN_BUILD", os.path.join(ROOT, "build", "static"))
     _call("cmake", "--preset", "wheel", "-B", build, f"-DPython3_EXECUTABLE={sys.executable}",
           cwd=ROOT)
     _call("cmake", "--build", build, "--target", "shardplan_python")

@@ -14,6 +14,7 @@
 #include "planner/commands/batch_command.hpp"
 #include "planner/commands/collective_command.hpp"
 #include "planner/commands/compare_command.hpp"
+#include "planner/commands/completions.hpp"
 #include "planner/commands/evaluate_command.hpp"
 #include "planner/commands/export_command.hpp"
 #include "planner/commands/from_log_command.hpp"
@@ -21,6 +22,7 @@
 #include "planner/commands/help_command.hpp"
 #include "planner/commands/import_command.hpp"
 #include "planner/commands/init_command.hpp"
+#include "planner/commands/json_schema.hpp"
 #include "planner/commands/listing.hpp"
 #include "planner/commands/plan_command.hpp"
 #include "planner/commands/scenario_words.hpp"
@@ -49,12 +51,18 @@ struct CommandRow {
 CommandResult list_command(const Session& session) {
   const Options& options = session.options;
   const std::vector<std::string> words(options.operands.begin() + 1, options.operands.end());
+  if (options.operands.front() == "schema")
+    return {0, schema_text(words.empty() ? "scenario" : words.front()), {}};
   const Listing found = listing(options.operands.front(), words, session.path);
   return {0, printed(found.table, options.format, session.style.style.width), found.warnings};
 }
 
 CommandResult help_command(const Session& session) {
   return {0, help_on(shardplan(), session.options.operands), {}};
+}
+
+CommandResult completions_command(const Session& session) {
+  return {0, completions(shardplan(), session.options.operands.front()), {}};
 }
 
 CommandResult version_command(const Session&) { return {0, version_text(), {}}; }
@@ -262,14 +270,16 @@ const std::vector<CommandRow>& command_rows() {
        false,
        true},
       {{.name = "list",
-        .operands = "models|devices|clusters|stacks|engines|scenarios|keys [WORD ...]",
+        .operands = "models|devices|clusters|stacks|engines|scenarios|keys|schema [WORD ...]",
         .least = 1,
         .most = 100,
         .formats = "text json csv md",
         .summary = "what the configurations offer, and the keys of all files; further words choose "
-                   "the lines that hold them all",
+                   "the lines that hold them all. schema KIND: JSON Schema of scenario, model, "
+                   "cluster, device, stack, engine, evidence, answer",
         .examples = {"shardplan list clusters", "shardplan list models llama 8b",
                      "shardplan list keys recompute",
+                     "shardplan list schema scenario --out shardplan.schema.json",
                      "shardplan list models --config-path mine --format csv"}},
        list_command},
       {{.name = "init",
@@ -285,12 +295,25 @@ const std::vector<CommandRow>& command_rows() {
        nullptr,
        false,
        true},
+      {{.name = "completions",
+        .operands = "bash|zsh|fish",
+        .least = 1,
+        .most = 1,
+        .formats = "text",
+        .summary = "a shell's completion script: of commands, flags, their words, and names",
+        .examples = {"shardplan completions bash > shardplan.bash",
+                     "shardplan completions zsh > _shardplan"}},
+       completions_command,
+       nullptr,
+       false,
+       true},
       {{.name = "help",
         .operands = "[TOPIC]",
         .most = 2,
         .formats = "text",
         .summary = "of all commands and the topics there are, of a command or of a topic",
-        .examples = {"shardplan help plan", "shardplan help exit-status"}},
+        .examples = {"shardplan help plan", "shardplan help exit-status",
+                     "shardplan help man > shardplan.1"}},
        help_command},
       {{.name = "version",
         .operands = "",

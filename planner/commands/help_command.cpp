@@ -10,6 +10,7 @@
 #include "costmodel/base/error.hpp"
 #include "costmodel/base/escape.hpp"
 #include "costmodel/cli/help.hpp"
+#include "planner/commands/completions.hpp"
 
 namespace planner {
 
@@ -61,15 +62,19 @@ std::string numbers_help(const Program&) {
          "one they are bytes, bytes or operations a second, and seconds.\n";
 }
 
+std::string manual(const Program& program) { return manual_page(program); }
+
 struct Topic {
   std::string_view name, words;  // other words for it, apart by blanks
   std::string (*text)(const Program& program);
 };
 
-constexpr std::array topics{
-    Topic{"scenario", "scenarios words", scenario_help}, Topic{"keys", "key", keys_help},
-    Topic{"formats", "format", formats_help}, Topic{"numbers", "units number", numbers_help},
-    Topic{"exit-status", "exit status", status_help}};
+constexpr std::array topics{Topic{"scenario", "scenarios words", scenario_help},
+                            Topic{"keys", "key", keys_help},
+                            Topic{"formats", "format", formats_help},
+                            Topic{"numbers", "units number", numbers_help},
+                            Topic{"exit-status", "exit status", status_help},
+                            Topic{"man", "manual", manual}};
 
 }  // namespace
 

@@ -228,7 +228,7 @@ Listing listing(const std::string& kind, const std::vector<std::string>& words,
   if (kind != "keys" && at == lists().end()) {
     std::vector<std::string> known;
     for (const Listed& list : lists()) known.push_back(list.kind);
-    known.emplace_back("keys");
+    known.insert(known.end(), {"keys", "schema"});
     throw ConfigError({}, fmt::format("shardplan: there is no list of {}", quote(kind)),
                       costmodel::known_names(kind, known));
   }

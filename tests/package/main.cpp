@@ -1,6 +1,8 @@
 // What a program that finds the installed package may do with it.
 #include <cstdio>
 
+#include <shardplan/shardplan.hpp>
+
 #include "costmodel/costmodel.hpp"
 #include "costmodel/estimate/evaluator.hpp"
 
@@ -11,5 +13,14 @@ int main() {
   costmodel::Evaluator evaluator(s.model, s.cluster, s.training);
   const auto estimate = evaluator.estimate(plan);
   std::printf("%s: %s\n", to_string(plan).c_str(), format_seconds(estimate.iteration).c_str());
-  return estimate.iteration > costmodel::Seconds(0) && estimate.fits() ? 0 : 1;
+
+  const shardplan::Answer found = shardplan::run({"plan", "//mine.yaml", "--format", "json"},
+                                                 {{"mine",
+                                                   "model: llama-3-8b\n"
+                                                   "cluster: {base: dgx-h100, devices: 8}\n"
+                                                   "training: {global_batch: 64, sequence: "
+                                                   "4096}\n"}});
+  const bool planned = found.status == 0 && found.text.find("\"plans\"") != std::string::npos;
+  std::printf("%zu bytes of a search\n", found.text.size());
+  return estimate.iteration > costmodel::Seconds(0) && estimate.fits() && planned ? 0 : 1;
 }

@@ -1,0 +1,289 @@
+#include "planner/commands/json_schema.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string_view>
+
+#include "costmodel/base/error.hpp"
+#include "costmodel/base/escape.hpp"
+#include "costmodel/base/json_text.hpp"
+#include "planner/commands/listing.hpp"
+
+namespace planner {
+
+using Json = nlohmann::ordered_json;
+using namespace costmodel;
+
+namespace {
+
+// A key and its parts: `parts` of a map by name, "[]" those of a list's items.
+struct Node {
+  std::string help, allowed;
+  std::vector<std::pair<std::string, Node>> parts;
+
+  Node& part(const std::string& name) {
+    const auto found = std::ranges::find(parts, name, &std::pair<std::string, Node>::first);
+    if (found != parts.end()) return found->second;
+    return parts.emplace_back(name, Node{}).second;
+  }
+};
+
+// "cluster.tiers[].name" is under cluster, tiers, [], name.
+Node tree_of_keys() {
+  Node root;
+  for (const auto& row : listing("keys", {}, {}).table.rows) {
+    Node* at = &root;
+    std::string name;
+    const auto descend = [&] {
+      if (!name.empty()) at = &at->part(name);
+      name.clear();
+    };
+    for (const char c : row[0]) {
+      if (c == '.' || c == '[') descend();
+      if (c != '.') name += c;
+    }
+    descend();
+    if (!at->allowed.empty()) continue;
+    at->help = row[1];
+    at->allowed = row[2];
+  }
+  return root;
+}
+
+std::vector<std::string> parts_of(std::string_view allowed) {
+  std::vector<std::string> parts;
+  for (std::size_t at = 0; at <= allowed.size();) {
+    const std::size_t end = std::min(allowed.find(", ", at), allowed.size());
+    parts.emplace_back(allowed.substr(at, end - at));
+    at = end + 2;
+  }
+  return parts;
+}
+
+bool is_word(const std::string& part) {
+  return !part.empty() && part.find_first_of(" {[(:") == std::string::npos;
+}
+
+// A number as records print it, with or without commas.
+std::optional<double> number_in(std::string text) {
+  std::erase(text, ',');
+  double number = 0;
+  const auto [end, fault] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (fault != std::errc() || end != text.data() + text.size()) return std::nullopt;
+  return number;
+}
+
+// "1 to 1,024", "0 to 1 s": a number within the range, or one with a unit, which is text.
+std::optional<Json> range_of(const std::string& allowed) {
+  const std::size_t to = allowed.find(" to ");
+  if (to == std::string::npos) return std::nullopt;
+  const auto least = number_in(allowed.substr(0, to));
+  if (!least) return std::nullopt;
+  std::size_t end = allowed.find_first_not_of("0123456789.,e+-", to + 4);
+  end = std::min(end, allowed.size());
+  std::string last = allowed.substr(to + 4, end - to - 4);
+  while (last.ends_with(',')) last.pop_back();
+  const auto most = number_in(last);
+  Json number{{"type", "number"}, {"minimum", *least}};
+  if (most) number["maximum"] = *most;
+  Json either = Json::array({number, {{"type", "string"}, {"pattern", "^[0-9.]"}}});
+  for (const std::string& part : parts_of(allowed))
+    if (is_word(part) && !number_in(part)) either.push_back({{"const", part}});
+  if (allowed.find('{') != std::string::npos) either.push_back({{"type", "object"}});
+  if (allowed.find("list") != std::string::npos) either.push_back({{"type", "array"}});
+  return Json{{"anyOf", either}};
+}
+
+// Words as JSON has them.
+Json words_of(const std::vector<std::string>& parts) {
+  Json words = Json::array();
+  for (const std::string& part : parts)
+    if (is_word(part)) words.push_back(json_scalar(part));
+  return words;
+}
+
+// What a value may be, from the words of its record.
+Json shape_of(std::string allowed) {
+  constexpr std::string_view needed = "; required";
+  if (allowed.ends_with(needed)) allowed.resize(allowed.size() - needed.size());
+  if (allowed == "true, false") return {{"type", "boolean"}};
+  if (allowed == "text") return {{"type", Json::array({"string", "number", "boolean"})}};
+  if (allowed == "a list of maps") return {{"type", "array"}};
+  if (allowed == "a map") return {{"type", "object"}};
+  if (auto range = range_of(allowed)) return *std::move(range);
+  const auto parts = parts_of(allowed);
+  if (!is_word(parts.front())) return Json::object();
+  const Json words{{"enum", words_of(parts)}};
+  if (std::ranges::all_of(parts, is_word)) return parts.size() > 1 ? words : Json::object();
+  // Words first, then what has a form of its own.
+  return {{"anyOf", Json::array({words, {{"type", Json::array({"object", "array"})}}})}};
+}
+
+Json schema_of(const Node& node);
+
+// A map of these parts and no others.
+Json map_of(const Node& node) {
+  Json properties = Json::object(), required = Json::array();
+  for (const auto& [name, part] : node.parts) {
+    properties[name] = schema_of(part);
+    if (part.allowed.ends_with("; required")) required.push_back(name);
+  }
+  Json map{{"type", "object"}, {"properties", properties}, {"additionalProperties", false}};
+  if (!required.empty()) map["required"] = required;
+  return map;
+}
+
+Json schema_of(const Node& node) {
+  Json schema;
+  const bool of_items = node.parts.size() == 1 && node.parts.front().first == "[]";
+  if (node.parts.empty()) {
+    schema = shape_of(node.allowed);
+  } else if (of_items) {
+    schema = {{"type", "array"}, {"items", map_of(node.parts.front().second)}};
+  } else {
+    schema = map_of(node);
+  }
+  // Some maps and lists may also be a word.
+  if (!node.parts.empty() && !node.allowed.empty()) {
+    const Json words = words_of(parts_of(node.allowed));
+    if (!words.empty()) schema = {{"anyOf", Json::array({schema, {{"enum", words}}})}};
+  }
+  if (!node.help.empty()) schema["description"] = fmt::format("{}. {}", node.help, node.allowed);
+  return schema;
+}
+
+Json reference(const std::string& kind) { return {{"$ref", "#/$defs/" + kind}}; }
+
+// A name, a file, or a map that may begin from another.
+Json named(const std::string& kind) {
+  return {{"anyOf", Json::array({{{"type", "string"}}, reference(kind)})}};
+}
+
+// A file of a kind: all of its keys may come from its base.
+Json file_of(Node node) {
+  node.part("base").help = "a name or a file whose keys these override";
+  node.part("base").allowed = "text";
+  Json map = map_of(node);
+  map.erase("required");
+  return map;
+}
+
+Json texts() { return {{"type", Json::array({"string", "array", "object", "number"})}}; }
+
+Json schema_of_scenario(const Node& root) {
+  Node open = root;
+  const auto part = [&](const char* name) {
+    Json map = map_of(open.part(name));
+    map.erase("required");  // a command's flags may give them
+    return map;
+  };
+  Json plan{{"anyOf", Json::array({part("plan"), {{"const", "auto"}}, {{"type", "null"}}})}};
+  Json properties{
+      {"workload", {{"anyOf", Json::array({{{"type", "string"}}, {{"type", "object"}}})}}},
+      {"model", named("model")},
+      {"cluster", named("cluster")},
+      {"training", part("training")},
+      {"serving", part("serving")},
+      {"plan", plan},
+      {"search", {{"anyOf", Json::array({part("search"), {{"type", "null"}}})}}}};
+  for (const char* note : {"name", "title", "notes", "source", "command", "assumed"})
+    properties[note] = texts();
+  return {{"type", "object"},
+          {"properties", properties},
+          {"required", Json::array({"model"})},
+          {"additionalProperties", false}};
+}
+
+// Published runs, a scenario each; what is for people alone is not looked into.
+Json schema_of_evidence() {
+  Json parts = Json::object();
+  for (const char* part : {"model", "cluster", "training", "plan", "workload", "serving"})
+    parts[part] = {{"$ref", fmt::format("#/$defs/scenario/properties/{}", part)}};
+  Json run{
+      {"type", "object"},
+      {"properties",
+       {{"id", {{"type", Json::array({"string", "number"})}}}, {"measured", {{"type", "object"}}}}},
+      {"required", Json::array({"id", "measured"})}};
+  run["properties"].update(parts);
+  return {{"type", "object"},
+          {"properties",
+           {{"source", Json::object()},
+            {"notes", Json::object()},
+            {"defaults", {{"type", "object"}, {"properties", parts}}},
+            {"runs", {{"type", "array"}, {"items", run}}}}},
+          {"required", Json::array({"runs"})}};
+}
+
+// What commands print: the keys that scripts may rely on, with their types.
+Json schema_of_answer() {
+  const auto of = [](const char* type) { return Json{{"type", type}}; };
+  Json evaluation{{"type", "object"},
+                  {"properties",
+                   {{"scenario", of("string")},
+                    {"plan", of("object")},
+                    {"time", of("object")},
+                    {"throughput", of("object")},
+                    {"memory", of("object")},
+                    {"communication", of("object")},
+                    {"bubble_fraction", of("number")},
+                    {"parameters", of("number")},
+                    {"notes", of("array")}}}};
+  Json all = evaluation;
+  Json& properties = all["properties"];
+  properties["plans"] = {{"type", "array"}, {"items", evaluation}};
+  properties["searched"] = of("object");
+  properties["certificate"] = {{"type", Json::array({"object", "null"})}};
+  properties["rows"] = of("array");
+  properties["summary"] = of("object");
+  properties["scenarios"] = of("array");
+  properties["counts"] = of("object");
+  return {{"anyOf", Json::array({all, {{"type", "array"}, {"items", of("object")}}})}};
+}
+
+Json definitions() {
+  const Node root = tree_of_keys();
+  Node keys = root;
+  // A device and a stack of a cluster and a training are named, or maps.
+  Json all = Json::object();
+  for (const char* kind : {"model", "cluster", "device", "stack", "engine"})
+    all[kind] = file_of(keys.part(kind));
+  // What an engine has for some devices and models is read outside of its records.
+  for (const char* key : {"latent_attention_limits", "small_device_limits", "devices"})
+    all["engine"]["properties"][key] = Json::object();
+  all["cluster"]["properties"]["device"] = named("device");
+  all["scenario"] = schema_of_scenario(root);
+  all["scenario"]["properties"]["training"]["properties"]["stack"] = named("stack");
+  all["scenario"]["properties"]["serving"]["properties"]["stack"] = named("engine");
+  all["evidence"] = schema_of_evidence();
+  all["answer"] = schema_of_answer();
+  return all;
+}
+
+}  // namespace
+
+std::vector<std::string> schema_kinds() {
+  std::vector<std::string> kinds;
+  const Json all = definitions();
+  for (const auto& [kind, schema] : all.items()) kinds.push_back(kind);
+  return kinds;
+}
+
+std::string schema_text(const std::string& kind) {
+  const Json all = definitions();
+  if (!all.contains(kind)) {
+    throw ConfigError({}, fmt::format("shardplan: there is no schema of {}", quote(kind)),
+                      known_names(kind, schema_kinds()));
+  }
+  return json_text({{"$schema", "https://json-schema.org/draft/2020-12/schema"},
+                    {"title", "Shardplan: " + kind},
+                    {"$ref", "#/$defs/" + kind},
+                    {"$defs", all}});
+}
+
+}  // namespace planner

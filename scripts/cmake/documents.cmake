@@ -1,0 +1,31 @@
+# What is installed next to the programs for people and shells: made by the program, of the records of its commands.
+set(made ${PROJECT_BINARY_DIR}/documents)
+file(MAKE_DIRECTORY ${made})
+set(files)
+function(made_by_program file)  # FILE WORD...: what the command prints
+  add_custom_command(OUTPUT ${made}/${file} COMMAND shardplan ${ARGN} --out ${made}/${file} DEPENDS shardplan VERBATIM)
+  set(files ${files} ${made}/${file} PARENT_SCOPE)
+endfunction()
+made_by_program(shardplan.1 help man)
+made_by_program(shardplan completions bash)
+made_by_program(_shardplan completions zsh)
+made_by_program(shardplan.fish completions fish)
+foreach(kind scenario model cluster device stack engine evidence answer)
+  made_by_program(${kind}.schema.json list schema ${kind} --format json)
+  install(FILES ${made}/${kind}.schema.json DESTINATION ${CMAKE_INSTALL_DATADIR}/shardplan/schema)
+endforeach()
+# Compressed as Debian asks for: without a name and a date, so that equal texts are equal bytes.
+foreach(pair "shardplan.1:${made}/shardplan.1" "changelog:${PROJECT_SOURCE_DIR}/CHANGELOG.md")
+  string(REGEX MATCH "^([^:]+):(.+)$" matched ${pair})
+  add_custom_command(OUTPUT ${made}/${CMAKE_MATCH_1}.gz DEPENDS ${CMAKE_MATCH_2}
+    COMMAND sh -c "gzip -9nc '${CMAKE_MATCH_2}' >'${made}/${CMAKE_MATCH_1}.gz'" VERBATIM)
+  list(APPEND files ${made}/${CMAKE_MATCH_1}.gz)
+endforeach()
+add_custom_target(documents ALL DEPENDS ${files})
+
+install(FILES ${made}/shardplan.1.gz DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
+install(FILES ${made}/shardplan DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions)
+install(FILES ${made}/_shardplan DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/vendor-completions)
+install(FILES ${made}/shardplan.fish DESTINATION ${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d)
+install(FILES ${made}/changelog.gz DESTINATION ${CMAKE_INSTALL_DOCDIR})
+install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR} RENAME copyright)
