@@ -47,6 +47,8 @@ const costmodel::Program& calibrate_program() {
             .usages =
                 {"shardplan calibrate --from FILE ... [--base NAME] [flags]",
                  "shardplan calibrate --from-log [JOB:]LOG ... [--job FILE] [--out CLUSTER.yaml]",
+                 "shardplan calibrate --from-trace [JOB:]TRACE ... [--scenario FILE] [--out "
+                 "CLUSTER.yaml]",
                  "shardplan calibrate --backend cpu|cuda --out DEVICE.yaml [flags]",
                  "shardplan calibrate --backend cpu --compare SCENARIO [--profile FILE]",
                  "shardplan calibrate --backend cpu --check DEVICE.yaml"}}},

@@ -186,13 +186,13 @@ const Keys<OwnRuns>& own_runs_rows() {
   using O = OwnRuns;
   static const auto keys = key::rows<O>(
       key::source<O>(),
+      key::list<O>("traces", traced_run_rows(), "profiled runs among them", read_traces),
       key::required(key::whole<O>("runs", &O::runs, {1, 1'000'000}, "of one's own, on it")),
       key::required(key::text<O>("stack", &O::stack, "of those runs; another one's times stay")),
       key::required(
           key::number<O>("time_factor", &O::time_factor, 0.1, 10, "on the time of an iteration")),
       key::number<O>("kernel_s", &O::kernel_launch, 0, 10,
                      "host time per kernel, in place of the stack's launch.kernel_s"),
-      key::list<O>("traces", traced_run_rows(), "profiled runs among them", read_traces),
       key::required(key::number<O>("low", &O::low, 0.01, 1,
                                    "5th percentile of measured over predicted, with the factor")),
       key::required(key::number<O>("high", &O::high, 1, 100, "95th percentile")));

@@ -112,7 +112,7 @@ const std::vector<CommandRow>& command_rows() {
        explain_command,
        explain_serving},
       {{.name = "explain-job",
-        .operands = "ARGS [LOG|TRACE ...]",
+        .operands = "ARGS [LOG ...]",
         .least = 1,
         .most = 65,
         .formats = "text json md",

@@ -51,6 +51,7 @@ std::vector<TracedSpan> spans_named(const Trace& trace, std::string_view beginni
 }  // namespace
 
 void find_iterations(Trace& trace) {
+  trace.iterations.clear();
   for (const std::string_view name : {"ProfilerStep#", "iteration", "step"})
     if (trace.iterations.empty()) trace.iterations = spans_named(trace, name);
   if (trace.iterations.empty()) {

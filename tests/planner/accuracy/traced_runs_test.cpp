@@ -15,9 +15,8 @@ namespace {
 // Three runs of one device, products of which take 1.3 times what is predicted.
 std::string evidence() {
   std::string text = "source: {title: synthetic, ref: none}\nruns:\n";
-  for (const int sequence : {4096, 2048, 8192}) {
-    std::string yaml = traced_job::yaml;
-    yaml.replace(yaml.find("4096"), 4, std::to_string(sequence));
+  for (const int sequence : {8192, 4096, 16384}) {
+    const std::string yaml = traced_job::large(sequence);
     const costmodel::Scenario s = scenarios::read(yaml);
     const auto times = planner::predicted_times(s, resolve_plan(s));
     std::string indented = "  " + yaml;
@@ -34,9 +33,9 @@ std::string evidence() {
 TEST_CASE("the trace of one run makes the others of its stack better known") {
   const Scratch scratch;
   scratch.write("runs.yaml", evidence());
-  scratch.write("run-4096.trace.json", traced_job::trace({1.3, 1, 1, 1, 1, 1, 1, 1}));
+  scratch.write("run-8192.trace.json", traced_job::trace({1.3, 1, 1, 1, 1, 1, 1, 1}));
   const auto runs = planner::read_evidence_runs({(scratch.path() / "runs.yaml").string()});
-  const std::string trace = (scratch.path() / "run-4096.trace.json").string();
+  const std::string trace = (scratch.path() / "run-8192.trace.json").string();
   const auto groups = traced_groups(runs, {trace}, fixtures::configs());
   REQUIRE(groups.size() == 1);
   CHECK(groups[0].others == 2);

@@ -20,7 +20,7 @@ struct NotRun {
 };
 
 // Their flags are checked all the same.
-inline constexpr std::array<NotRun, 20> not_run{{
+inline constexpr std::array<NotRun, 21> not_run{{
     {"git clone", "needs a network"},
     {"scripts/test", "runs this test"},
     {"scripts/gpu-", "builds, or needs a GPU"},
@@ -38,6 +38,7 @@ inline constexpr std::array<NotRun, 20> not_run{{
     {"--write-residuals", "a minute, and writes into configs"},
     {"calibrate --stack megatron-core-2026 --from configs/microbench/*.yaml", "some seconds"},
     {"--from-trace", "needs a GPU's trace; from_trace_command_test.cpp writes one"},
+    {"--calibrated mine.yaml", "needs what --from-trace writes of a GPU's trace"},
     {"import trace", "needs a GPU's trace; trace_rows_test.cpp writes one"},
     {"rank0.json.gz", "needs a GPU's trace; explain_trace_command_test.cpp writes one"},
     {"validate configs/evidence", "some seconds: the page of its output is compared as a whole"},

@@ -11,11 +11,20 @@
 
 namespace traced_job {
 
-inline const std::string yaml =
-    "model: {kind: llama, layers: 2, hidden: 2048, heads: 16, kv_heads: 4, ffn_hidden: 8192, "
-    "vocab: "
-    "32000}\ncluster: {base: dgx-h100, devices: 1, devices_per_node: 1}\ntraining: {global_batch: "
-    "1, sequence: 4096, precision: bf16, stack: torchtitan}\nplan: {micro_batch: 1, zero: 3}\n";
+inline std::string job(const char* model, int sequence) {
+  return fmt::format(
+      "model: {{kind: llama, layers: 2, {}, vocab: 32000}}\ncluster: {{base: dgx-h100, devices: 1, "
+      "devices_per_node: 1}}\ntraining: {{global_batch: 1, sequence: {}, precision: bf16, stack: "
+      "torchtitan}}\nplan: {{micro_batch: 1, zero: 3}}\n",
+      model, sequence);
+}
+// So large that the device sets the pace, and one whose sizes differ from one another.
+inline std::string large(int sequence) {
+  return job("hidden: 8192, heads: 64, kv_heads: 8, ffn_hidden: 28672", sequence);
+}
+inline const std::string yaml = large(8192);
+inline const std::string small =
+    job("hidden: 2048, heads: 16, kv_heads: 4, ffn_hidden: 8192", 4096);
 
 inline costmodel::Scenario scenario() { return scenarios::read(yaml); }
 

@@ -16,7 +16,7 @@ namespace {
 // Of a kernel that an operator with these sizes launched, within another.
 Attribution of(const char* kernel, const char* op, const char* sizes = "",
                const char* around = "ProfilerStep#0") {
-  static const costmodel::Scenario scenario = traced_job::scenario();
+  static const costmodel::Scenario scenario = scenarios::read(traced_job::small);
   Trace trace;
   trace.operators.push_back({trace.texts.of(around), trace.texts.of(""), 0, no_operator, 0, 100});
   trace.operators.push_back({trace.texts.of(op), trace.texts.of(sizes), 0, 0, 10, 10});
@@ -54,7 +54,7 @@ TEST_CASE(
         TracedPart::norms);
   CHECK(of("ncclDevKernel_AllGather_RING_LL", "c10d::_allgather_base_").part ==
         TracedPart::communication);
-  const costmodel::Scenario scenario = traced_job::scenario();
+  const costmodel::Scenario scenario = scenarios::read(traced_job::small);
   Trace trace;
   trace.kernels.push_back({trace.texts.of("flash_fwd_kernel"), no_operator, 0, 20, 5, 0, 0});
   CHECK(planner::Attributor(scenario.model, scenario.training, 4096)
