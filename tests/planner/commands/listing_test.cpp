@@ -77,7 +77,10 @@ std::string misspelt(const std::string& listed) {
                                            : of.c_str();
   std::string key = top + listed.substr(dot) + listed.back(), end = "=1";
   if (const std::size_t list = key.rfind("[]."); list != std::string::npos) {
-    end = "=[{" + key.substr(list + 3) + ": 1}]";
+    std::string item = key.substr(list + 3) + ": 1";  // of a map within it, as a map
+    if (const auto map = item.find('.'); map != std::string::npos)
+      item = item.substr(0, map) + ": {" + item.substr(map + 1) + "}";
+    end = "=[{" + item + "}]";
     key.erase(list);
   }
   for (std::size_t list; (list = key.find("[]")) != std::string::npos;) key.replace(list, 2, ".0");
