@@ -123,8 +123,8 @@ const Keys<TracedRun>& traced_run_rows() {
   static const auto noise =
       kind_rows<&T::noise>(0, 100, "standard deviation of its logarithm; 10: not measured");
   static const auto keys =
-      key::rows<T>(key::source<T>(), key::required(key::map<T>("kinds", std::identity{}, kinds)),
-                   key::map<T>("noise", std::identity{}, noise),
+      key::rows<T>(key::source<T>(), key::map<T>("noise", std::identity{}, noise),
+                   key::required(key::map<T>("kinds", std::identity{}, kinds)),
                    key::required(key::tokens<T>(
                        "hidden", [](T& t) -> std::int64_t& { return t.shape.hidden; },
                        {1, 10'000'000}, "width of the model that was traced")),
