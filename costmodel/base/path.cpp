@@ -3,6 +3,7 @@
 #include <dirent.h>
 #include <fmt/format.h>
 #include <glob.h>
+#include <sys/auxv.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -132,7 +133,13 @@ void remove_file(const std::string& path) {
 
 std::string program_file() {
   std::error_code status;
-  return fs::read_symlink("/proc/self/exe", status).string();
+  const fs::path linked = fs::read_symlink("/proc/self/exe", status);
+  if (!status) return linked.string();
+  // A bare root may have no /proc: the path that the program was started by.
+  // NOLINTNEXTLINE(performance-no-int-to-ptr)
+  const auto* const started = reinterpret_cast<const char*>(getauxval(AT_EXECFN));
+  const fs::path real = started == nullptr ? fs::path() : fs::canonical(started, status);
+  return status ? "" : real.string();
 }
 
 }  // namespace costmodel

@@ -151,12 +151,12 @@ ConfigPath config_path(const std::vector<std::string>& given,
       if (!directory.empty()) path.directories.push_back(directory);
     }
   }
-  std::error_code status;
-  const fs::path program = fs::read_symlink("/proc/self/exe", status);
+  const fs::path program = program_file();
   const fs::path installed = program.parent_path().parent_path() / "share/shardplan/configs";
+  std::error_code status;
   if (!library_configs().empty()) {
     path.directories.push_back(library_configs());
-  } else if (!status && fs::is_directory(installed, status)) {
+  } else if (!program.empty() && fs::is_directory(installed, status)) {
     path.directories.push_back(installed.string());
   }
 #ifdef SHARDPLAN_SOURCE_CONFIGS

@@ -376,6 +376,17 @@ Perform performer(const CommandRow& row, const Session& session) {
   return serves ? row.perform_serving : row.perform;
 }
 
+// An object of JSON begins with what it is of. A table is an array of rows, and begins with none.
+std::string with_version(std::string json) {
+  if (!json.starts_with("{\n")) return json;
+  json.insert(
+      2, fmt::format("  \"format_version\": {},\n"
+                     "  \"program\": {{\n    \"name\": \"shardplan\",\n    \"version\": \"{}\"\n  "
+                     "}},\n",
+                     format_version, SHARDPLAN_VERSION));
+  return json;
+}
+
 }  // namespace
 
 const Program& shardplan() {
@@ -427,6 +438,9 @@ CommandResult run_command(const Options& options, const Style& style) {
   CommandResult result = performer(row, session)(session);
   if (!options.page.empty() && !result.page.empty()) write_file(options.page, result.page);
   if (options.format == Format::html && !result.page.empty()) result.text = result.page;
+  // What is another program's input, or read back, has its own form.
+  const bool described = !row.verbatim && options.command != "list";
+  if (options.format == Format::json && described) result.text = with_version(result.text);
   if (options.format == Format::text && !row.verbatim)
     result.text = wrapped(result.text, style.width);
   return result;

@@ -236,6 +236,10 @@ Json schema_of_answer() {
                     {"notes", of("array")}}}};
   Json all = evaluation;
   Json& properties = all["properties"];
+  properties["format_version"] = {{"type", "integer"}, {"minimum", 1}};
+  properties["program"] = {{"type", "object"},
+                           {"properties", {{"name", of("string")}, {"version", of("string")}}},
+                           {"required", Json::array({"name", "version"})}};
   properties["plans"] = {{"type", "array"}, {"items", evaluation}};
   properties["searched"] = of("object");
   properties["certificate"] = {{"type", Json::array({"object", "null"})}};
@@ -243,6 +247,7 @@ Json schema_of_answer() {
   properties["summary"] = of("object");
   properties["scenarios"] = of("array");
   properties["counts"] = of("object");
+  all["required"] = Json::array({"format_version", "program"});
   return {{"anyOf", Json::array({all, {{"type", "array"}, {"items", of("object")}}})}};
 }
 
