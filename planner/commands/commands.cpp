@@ -378,12 +378,13 @@ Perform performer(const CommandRow& row, const Session& session) {
 
 // An object of JSON begins with what it is of. A table is an array of rows, and begins with none.
 std::string with_version(std::string json) {
-  if (!json.starts_with("{\n")) return json;
-  json.insert(
-      2, fmt::format("  \"format_version\": {},\n"
-                     "  \"program\": {{\n    \"name\": \"shardplan\",\n    \"version\": \"{}\"\n  "
-                     "}},\n",
-                     format_version, SHARDPLAN_VERSION));
+  if (!json.starts_with("{") || json.starts_with("{}")) return json;
+  const bool on_lines = json.starts_with("{\n");  // a trace is not: it has a line an event
+  const std::string line = on_lines ? "\n  " : "";
+  json.insert(1,
+              fmt::format("{0}\"format_version\": {1},{0}\"program\": {{\"name\": \"shardplan\", "
+                          "\"version\": \"{2}\"}},",
+                          line, format_version, SHARDPLAN_VERSION));
   return json;
 }
 

@@ -2,8 +2,9 @@
 set(CPACK_PACKAGE_NAME shardplan)
 set(CPACK_PACKAGE_CONTACT "Shardplan maintainers <maintainers@localhost>")
 set(CPACK_PACKAGE_DESCRIPTION_SUMMARY "planner of transformer training and serving on accelerators")
-set(CPACK_PACKAGE_DESCRIPTION "Given a model and a cluster, Shardplan predicts time, memory and traffic of a parallel plan,
- searches for the best plan, and says how far the prediction may be trusted.")
+set(CPACK_PACKAGE_DESCRIPTION "Given a model and a cluster, Shardplan predicts time, memory and
+ traffic of a parallel plan, searches for the best plan, and says how
+ far the prediction may be trusted.")
 set(CPACK_PACKAGING_INSTALL_PREFIX /usr)
 set(CPACK_COMPONENTS_ALL Unspecified)
 set(CPACK_DEB_COMPONENT_INSTALL ON)
