@@ -91,10 +91,11 @@ std::string bash(const Program& program) {
       }
     });
     cases += fmt::format("      {}) words='{}{}'", command.name, operands_of(command), flags);
-    if (takes_scenarios(command))
+    if (takes_scenarios(command)) {
       cases +=
           "; [[ $word == -* ]] || words+=\" $(_shardplan_names scenarios; _shardplan_names "
           "models)\"";
+    }
     cases += " ;;\n";
   }
   return text + fmt::format(

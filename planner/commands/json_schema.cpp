@@ -22,15 +22,16 @@ using namespace costmodel;
 
 namespace {
 
-// A key and its parts: `parts` of a map by name, "[]" those of a list's items.
+// A key and its parts: those of a map by name, "[]" those of a list's items.
 struct Node {
-  std::string help, allowed;
-  std::vector<std::pair<std::string, Node>> parts;
+  std::string name, help, allowed;
+  std::vector<Node> parts;
 
-  Node& part(const std::string& name) {
-    const auto found = std::ranges::find(parts, name, &std::pair<std::string, Node>::first);
-    if (found != parts.end()) return found->second;
-    return parts.emplace_back(name, Node{}).second;
+  Node& part(const std::string& of) {
+    const auto found = std::ranges::find(parts, of, &Node::name);
+    if (found != parts.end()) return *found;
+    parts.push_back({.name = of});
+    return parts.back();
   }
 };
 
@@ -130,9 +131,9 @@ Json schema_of(const Node& node);
 // A map of these parts and no others.
 Json map_of(const Node& node) {
   Json properties = Json::object(), required = Json::array();
-  for (const auto& [name, part] : node.parts) {
-    properties[name] = schema_of(part);
-    if (part.allowed.ends_with("; required")) required.push_back(name);
+  for (const Node& part : node.parts) {
+    properties[part.name] = schema_of(part);
+    if (part.allowed.ends_with("; required")) required.push_back(part.name);
   }
   Json map{{"type", "object"}, {"properties", properties}, {"additionalProperties", false}};
   if (!required.empty()) map["required"] = required;
@@ -141,11 +142,11 @@ Json map_of(const Node& node) {
 
 Json schema_of(const Node& node) {
   Json schema;
-  const bool of_items = node.parts.size() == 1 && node.parts.front().first == "[]";
+  const bool of_items = node.parts.size() == 1 && node.parts.front().name == "[]";
   if (node.parts.empty()) {
     schema = shape_of(node.allowed);
   } else if (of_items) {
-    schema = {{"type", "array"}, {"items", map_of(node.parts.front().second)}};
+    schema = {{"type", "array"}, {"items", map_of(node.parts.front())}};
   } else {
     schema = map_of(node);
   }

@@ -555,9 +555,10 @@ void check_runs_known(const CommandLine& line, const Options& options) {
 
 // A part of a sweep is of use to the others by its journal alone.
 void check_shard(const Options& options) {
-  if (options.command == "sweep" && !options.shard.is_all() && options.journal.empty())
+  if (options.command == "sweep" && !options.shard.is_all() && options.journal.empty()) {
     usage("--shard of a sweep lacks --journal DIR, where its points are kept",
           "add --journal points");
+  }
 }
 
 // Checks the options of `plan`'s search and its limits.
