@@ -29,7 +29,7 @@ namespace {
 struct HfTower {
   std::string_view files, types, field;
   std::array<std::string_view, 2> rows;
-  std::string_view stem, projector, branch = "";
+  std::string_view stem, projector, branch;
 };
 
 constexpr std::string_view

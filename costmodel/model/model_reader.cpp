@@ -364,7 +364,7 @@ ModelSpec read_model(const Value& map, const std::string& name) {
   }
   read_positions(reader, model);
   read_rest(reader, model);
-  read_towers(reader, read_model, model);
+  read_towers(reader, read_model, model_key_names(), model);
   reader.finish();
   return model;
 }

@@ -140,11 +140,14 @@ void check(const MapReader& reader, const T& tower, std::int64_t hidden) {
   }
 }
 
-T read_tower(const Value& map, TowerInput input, ReadModel read_layers, std::int64_t hidden) {
+T read_tower(const Value& map, TowerInput input, ReadModel read_layers,
+             std::vector<std::string_view> known, std::int64_t hidden) {
   T tower;
   tower.input = input;
   const std::string name(name_of(input));
   MapReader reader(map, name);
+  for (const Key<T>& row : rows_of(input)) known.push_back(row.name);
+  reader.expect(std::move(known));
   read_keys(reader, rows_of(input), tower);
   Value layers = merged(usual_layers(), map);
   layers.mark = map.mark;
@@ -196,11 +199,13 @@ Value tower_value(const T& tower, WriteModel write_layers) {
 
 }  // namespace
 
-void read_towers(MapReader& reader, ReadModel read_layers, ModelSpec& model) {
+void read_towers(MapReader& reader, ReadModel read_layers,
+                 const std::vector<std::string_view>& layer_keys, ModelSpec& model) {
   Towers towers;
   for (std::size_t i = 0; i < tower_names.size(); ++i) {
     if (const Value* const map = reader.optional(tower_names[i])) {
-      towers.all.push_back(read_tower(*map, static_cast<TowerInput>(i), read_layers, model.hidden));
+      towers.all.push_back(
+          read_tower(*map, static_cast<TowerInput>(i), read_layers, layer_keys, model.hidden));
     }
   }
   if (towers.all.empty()) return;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "costmodel/config/key_text.hpp"
@@ -14,8 +15,9 @@ namespace costmodel {
 using ReadModel = ModelSpec (*)(const Value& map, const std::string& name);
 using WriteModel = Value (*)(const ModelSpec& model);
 
-// Reads the towers that the map has. Throws ConfigError.
-void read_towers(MapReader& reader, ReadModel read_layers, ModelSpec& model);
+// Reads the towers that the map has; `layer_keys` are those of a model. Throws ConfigError.
+void read_towers(MapReader& reader, ReadModel read_layers,
+                 const std::vector<std::string_view>& layer_keys, ModelSpec& model);
 void put_towers(const ModelSpec& model, WriteModel write_layers, Value& map);
 
 // The keys of a tower beyond those of its layers (".patch").

@@ -62,6 +62,7 @@ TEST_CASE("both towers at once are written and read, audio after vision") {
 
 TEST_CASE("what does not fit together is refused with its place") {
   CHECK(contains(fault(", vision: {layers: 2}"), "lacks the key 'image_size'"));
+  CHECK(contains(fault(", vision: {layerss: 2}"), "vision has no key 'layerss'; did you mean"));
   CHECK(contains(fault(vision("stem: [liner 8]")), "key 'stem' is written twice"));
   const auto with = [](const std::string& word, const std::string& other) {
     return fault(", vision: {" + hf_models::with(small, word, other) + "}");

@@ -75,7 +75,7 @@ TEST_CASE("tensor parallelism cuts layers and pairs of products, or every rank h
   // Norms, and biases after a sum, are not cut.
   const double uncut = 4 * 32 + 2 * 32;
   CHECK(weights(vision_layer, 2) == (weights(vision_layer, 1) - uncut) / 2 + uncut);
-  const double ends = 2 * 32 * 4 / 4 + 64;
+  const double ends = 2 * 32 + 64;
   CHECK(weights(projector, 2) == (weights(projector, 1) - ends) / 2 + ends);
   CHECK(weights(vision_layer, 8) == weights(vision_layer, 1));  // 4 heads
   CHECK(weights(projector, 8) == weights(projector, 1));
