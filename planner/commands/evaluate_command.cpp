@@ -10,6 +10,7 @@
 #include "planner/commands/plan_extras.hpp"
 #include "planner/commands/session.hpp"
 #include "planner/diagnosis/job_diagnosis.hpp"
+#include "planner/frameworks/read_job.hpp"
 #include "planner/page/json_page.hpp"
 #include "planner/page/serving_page.hpp"
 #include "planner/report/explain.hpp"
@@ -123,28 +124,65 @@ CommandResult explain_serving(const Session& session) {
   return result;
 }
 
+namespace {
+
+// The log of a job: the second operand, or the first one where that is arguments and log at once,
+// as each log of Megatron-LM is.
+std::optional<TrainingLog> log_of(const Session& session, const Scenario& s, std::string& file) {
+  const auto& operands = session.options.operands;
+  file = operands.back();
+  if (operands.size() > 1) return read_training_log(file, iteration_size(s));
+  if (format_of(scenario_file(file, session.path)) == JobFormat::scenario) return {};
+  try {
+    return read_training_log(file, iteration_size(s));
+  } catch (const ConfigError&) {
+    return {};  // arguments alone
+  }
+}
+
+// What the log states of the job, for what its arguments leave out. A log that cannot be read is
+// reported when it is read for its times.
+std::vector<LoggedSetting> logged_settings(const Session& session) {
+  if (session.options.operands.size() < 2) return {};
+  try {
+    return read_training_log(session.options.operands[1], {1, 1}).settings;
+  } catch (const ConfigError&) {
+    return {};
+  }
+}
+
+void diagnose_log(const Session& session, const Scenario& s, const ParallelPlan& plan,
+                  JobReport& job) {
+  if (job.log->out_of_memory) {
+    job.memory =
+        answer_out_of_memory(s, job.estimate, *job.log->out_of_memory, other_stacks(session));
+    job.fitting = job.memory->changes;
+    return;
+  }
+  job.diagnosis = diagnose_job(s, plan, *job.log);
+}
+
+}  // namespace
+
 CommandResult explain_job_command(const Session& session) {
   const Options& options = session.options;
   std::vector<std::string> told;
-  const Scenario s = read_job_operand(session, options.operands.front(), told).scenario;
+  const Scenario s =
+      read_job_operand(session, options.operands.front(), told, logged_settings(session)).scenario;
   const auto settled = settled_plan(s, threads_of(options));
   if (!settled) return without_plan(session, s);
   if (names_traces(options)) return explain_traces(session, s, settled->plan);
   JobReport job;
-  if (options.operands.size() > 1) {
-    job.log_file = options.operands[1];
-    job.log = read_training_log(job.log_file, iteration_size(s));
-    job.diagnosis = diagnose_job(s, settled->plan, *job.log);
-    job.estimate = job.diagnosis->estimate;
-  } else {
-    job.estimate = estimate_of(s.model, s.cluster, s.training, settled->plan);
-  }
+  job.log = log_of(session, s, job.log_file);
+  job.estimate = estimate_of(s.model, s.cluster, s.training, settled->plan);
+  if (job.log) diagnose_log(session, s, settled->plan, job);
   job.changes = helpful_changes(s, job.estimate);
-  job.fitting = fitting_changes(job.estimate, s, other_stacks(session));
+  if (!job.memory) job.fitting = fitting_changes(job.estimate, s, other_stacks(session));
   const Interruption interruption(options);
   job.best = best_plan(s, job.estimate, threads_of(options), interruption.poll());
   job.stopped = interruption.came();
-  CommandResult result{0, {}, plan_warnings(options, s, job.estimate)};
+  const bool refused = job.diagnosis && !job.diagnosis->refusals.empty();
+  CommandResult result{refused ? no_answer : 0, {}, plan_warnings(options, s, job.estimate)};
   for (auto& line : told) result.warnings.push_back(std::move(line));
   for (auto& line : note_lines(settled->notes)) result.warnings.push_back(std::move(line));
   result.text =

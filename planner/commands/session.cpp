@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <thread>
 #include <utility>
 
@@ -286,13 +287,20 @@ std::vector<std::string> note_lines(const std::vector<std::string>& notes) {
   return lines;
 }
 
-void complete_job(const Session& session, ImportedJob& job) {
+void complete_job(const Session& session, ImportedJob& job,
+                  const std::vector<LoggedSetting>& logged) {
   const Options& options = session.options;
   set_model_of_recipe(job, config_names(session.path, "models"));
   if (!options.cluster.empty()) {
     find_config(session.path, "clusters", options.cluster,
                 mark_of_argument("--cluster", options.cluster));
     set_cluster(job, options.cluster);
+  }
+  for (const LoggedSetting& one : logged) {
+    if (std::ranges::find(job.missing, one.key, &MissingKey::key) == job.missing.end()) continue;
+    const std::string assignment = one.key + "=" + one.value;
+    set_key(job, assignment, mark_of_argument("the log", assignment));
+    job.notes.push_back(fmt::format("{} {} is the log's", one.key, one.value));
   }
   for (const auto& assignment : options.assignments)
     set_key(job, assignment, mark_of_argument("--set", assignment));
@@ -305,7 +313,8 @@ void complete_job(const Session& session, ImportedJob& job) {
 }
 
 JobOperand read_job_operand(const Session& session, const std::string& operand,
-                            std::vector<std::string>& told) {
+                            std::vector<std::string>& told,
+                            const std::vector<LoggedSetting>& logged) {
   const Options& options = session.options;
   const std::string file = scenario_file(operand, session.path);
   if (format_of(file) == JobFormat::scenario && options.cluster.empty()) {
@@ -315,7 +324,7 @@ JobOperand read_job_operand(const Session& session, const std::string& operand,
     return {load_scenario(file, session.path, options.assignments), std::move(written)};
   }
   ImportedJob job = read_job(file, options.recipe);
-  complete_job(session, job);
+  complete_job(session, job, logged);
   if (!job.missing.empty()) {
     const MissingKey& key = job.missing.front();
     throw ConfigError({file, 0, 0}, "does not say " + key.key, key.remedy);

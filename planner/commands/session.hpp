@@ -17,6 +17,7 @@
 #include "planner/commands/options.hpp"
 #include "planner/diagnosis/remedies.hpp"
 #include "planner/exchange/imported_job.hpp"
+#include "planner/logs/training_log.hpp"
 #include "planner/report/plan_report.hpp"
 #include "planner/report/table.hpp"
 #include "planner/search/settled_plan.hpp"
@@ -137,8 +138,10 @@ std::vector<std::string> plan_warnings(const Options& options, const costmodel::
 std::vector<std::string> note_lines(const std::vector<std::string>& notes);
 
 // What the command line adds to an imported job: --cluster, --set, and, where neither the file nor
-// these have a number of devices, the fewest full nodes of the cluster that its plan divides.
-void complete_job(const Session& session, ImportedJob& job);
+// these have a number of devices, the fewest full nodes of the cluster that its plan divides. What
+// it does not state is taken from its log, if that does: `logged`.
+void complete_job(const Session& session, ImportedJob& job,
+                  const std::vector<LoggedSetting>& logged = {});
 
 // A job as an operand of a command: a scenario, or a framework's own words.
 struct JobOperand {
@@ -149,6 +152,7 @@ struct JobOperand {
 // The job that `operand` describes. Notes and what was left out go to `told`. Throws ConfigError
 // for the first key that a prediction needs and nobody says.
 JobOperand read_job_operand(const Session& session, const std::string& operand,
-                            std::vector<std::string>& told);
+                            std::vector<std::string>& told,
+                            const std::vector<LoggedSetting>& logged = {});
 
 }  // namespace planner

@@ -3,8 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
-#include <numbers>
 #include <optional>
 #include <utility>
 
@@ -14,111 +14,48 @@ namespace planner {
 
 using namespace costmodel;
 
-namespace {
-
-// How wide what is measured lies around what a hypothesis predicts.
-struct Widths {
-  double faster, slower;  // standard deviations of log(measured / predicted) of the iteration
-  double part, least_part, ranks, memory;
-};
-
-// z of the 95th percentile.
-constexpr double z95 = 1.6449;
-
-Widths of_prediction(const ErrorBand& band) {
-  return {.faster = -std::log(band.low) / z95,
-          .slower = std::log(band.high) / z95,
-          .part = band.pair_spread,
-          .least_part = 0.01,
-          .ranks = 0.05,
-          .memory = 0.04};
-}
-
-// Of what is in no hypothesis: a job twice as slow is no surprise, and all else may be anything.
-Widths of_none(const ErrorBand& band) {
-  return {.faster = -std::log(band.low) / z95,
-          .slower = std::max(0.7, std::log(band.high) / z95),
-          .part = 0.5,
-          .least_part = 0.1,
-          .ranks = 0.2,
-          .memory = 0.3};
-}
-
-double log_student(double x, double scale) {
-  constexpr double degrees = 3;
-  const double normal = 2 / (std::numbers::pi * std::sqrt(degrees));  // of 3 degrees of freedom
-  const double z = x / scale;
-  return std::log(normal / scale) - (degrees + 1) / 2 * std::log1p(z * z / degrees);
-}
-
-double log_two_sided(double x, double below, double above) {
-  const double z = x / (x < 0 ? below : above);
-  return std::log(std::sqrt(2 / std::numbers::pi) / (below + above)) - z * z / 2;
-}
-
-// A part that both the log and the prediction have.
-double log_part(const LoggedPart& logged, const PredictedPart& expected, double off,
-                Seconds iteration, const Widths& w) {
-  const double most = off * expected.most.value;
-  double sum = log_student(logged.most.value - most,
-                           std::max(w.part * most, w.least_part * iteration.value));
-  const bool compared = logged.part == JobPart::forward || logged.part == JobPart::backward;
-  if (compared && logged.least.value > 0 && logged.least < logged.most &&
-      expected.least.value > 0) {
-    sum += log_student(
-        std::log(logged.most / logged.least) - std::log(expected.most / expected.least), w.ranks);
-  }
-  return sum;
-}
-
-double log_likelihood(const TrainingLog& log, const PredictedJob& expected, const Widths& w) {
-  const Seconds measured = log.pace.median;
-  const double off = measured / expected.iteration;
-  double sum = log_two_sided(std::log(off), w.faster, w.slower);
-  if (expected.has_parts) {
-    for (const LoggedPart& part : log.parts)
-      sum += log_part(part, expected.parts[static_cast<std::size_t>(part.part)], off, measured, w);
-  }
-  const auto bytes = log.allocated.value > 0 ? log.allocated : log.reserved;
-  const auto predicted = log.allocated.value > 0 ? expected.allocated : expected.reserved;
-  if (bytes.value > 0 && predicted.value > 0)
-    sum += log_student(std::log(bytes / predicted), w.memory);
-  const auto slow = static_cast<double>(log.pace.slow.size());
-  return sum + slow * std::log(expected.slow_iterations) +
-         (log.pace.counted - slow) * std::log(1 - expected.slow_iterations);
-}
-
 // Adds variants and their likelihoods to hypotheses, and turns them into probabilities.
 class Suspects {
  public:
-  Suspects(const TrainingLog& log, const Scenario& s, const PredictedJob& expected)
-      : log_(log), s_(s), expected_(expected) {}
+  Suspects(const TrainingLog& log, const Known& known, const PredictedJob& expected)
+      : log_(log), known_(known), expected_(expected) {}
 
-  // Of each variant its text, and what is predicted.
-  void add(Culprit culprit, const auto& variants) {
+  // Of each variant its text, and what is predicted. `h`: whose series and lines are expected.
+  void add(Culprit culprit, const Hypothesis& h, const std::vector<PricedVariant>& variants) {
     std::vector<double> logs;
     std::size_t likeliest = 0;
-    for (const auto& [text, predicted] : variants) {
-      logs.push_back(log_likelihood(log_, predicted, of_prediction(s_.training.error_band)));
+    for (const PricedVariant& v : variants) {
+      logs.push_back(log_time_and_memory(log_, v.job, known_) +
+                     log_series_and_lines(log_, h, v.job, known_));
       if (logs.size() > 1 && logs.back() <= logs[likeliest]) continue;
       likeliest = logs.size() - 1;
-      culprit.told = text;
-      culprit.predicted = predicted;
+      culprit.what = v.text;
+      culprit.predicted = v.job;
     }
     if (logs.empty()) return;
+    // Sizes of a fault are one half of what is likely, its other forms the other half.
+    std::array<double, 2> sum{}, number{};
+    for (std::size_t i = 0; i < logs.size(); ++i) {
+      sum[variants[i].sized ? 1 : 0] += std::exp(logs[i] - logs[likeliest]);
+      ++number[variants[i].sized ? 1 : 0];
+    }
     double mean = 0;
-    for (const double one : logs) mean += std::exp(one - logs[likeliest]);
-    mean /= static_cast<double>(logs.size());
+    for (const std::size_t i : {0, 1})
+      if (number[i] > 0) mean += sum[i] / number[i] / (number[1 - i] > 0 ? 2 : 1);
     const Pace& pace = log_.pace;
     const bool now_and_then = culprit.predicted.slow_iterations > expected_.slow_iterations;
-    culprit.repaired = pace.median * (expected_.iteration / culprit.predicted.iteration);
-    culprit.gained = (now_and_then ? pace.mean : pace.median) - culprit.repaired;
-    put(std::move(culprit), logs[likeliest] + std::log(mean));
+    const Seconds now = culprit.predicted.grows ? pace.late : pace.median;
+    culprit.repaired = culprit.predicted.grows
+                           ? costmodel::min(pace.early, expected_.iteration)
+                           : now * (expected_.iteration / culprit.predicted.iteration);
+    culprit.gained = (now_and_then ? pace.mean : now) - culprit.repaired;
+    put(std::move(culprit), logs[likeliest] + std::log(mean), &h);
+    list_.back().sizes = std::log(mean);
   }
 
   void add_none(double weight) {
     Culprit none{.name = "none-of-these",
-                 .told = "none of the causes that this program knows",
+                 .what = "none of the causes that this program knows",
                  .remedy =
                      "Profile one iteration (nsys, torch.profiler) and compare it with "
                      "`shardplan simulate --trace`.",
@@ -126,66 +63,134 @@ class Suspects {
                  .prior = weight,
                  .predicted = expected_,
                  .repaired = log_.pace.median};
-    put(std::move(none), log_likelihood(log_, expected_, of_none(s_.training.error_band)));
+    put(std::move(none), log_of_none(log_, expected_, known_), nullptr);
+  }
+
+  // The likeliest two faults at once, if a pair explains what none alone does.
+  void add_pair() {
+    double priors = 0;
+    for (const Entry& e : list_) priors += e.culprit.prior;
+    std::optional<Entry> best;
+    for (std::size_t i = 0; i < list_.size(); ++i) {
+      for (std::size_t j = i + 1; j < list_.size(); ++j) {
+        auto pair = paired(list_[i], list_[j], priors);
+        if (pair && (!best || pair->likelihood > best->likelihood)) best = std::move(pair);
+      }
+    }
+    if (best) list_.push_back(std::move(*best));
   }
 
   std::vector<Culprit> ranked() && {
-    const double highest = *std::ranges::max_element(logs_);
+    const double highest = std::ranges::max_element(list_, {}, &Entry::likelihood)->likelihood;
     double sum = 0, priors = 0;
-    for (std::size_t i = 0; i < list_.size(); ++i) {
-      list_[i].probability = std::exp(logs_[i] - highest);
-      sum += list_[i].probability;
-      priors += list_[i].prior;
+    for (Entry& e : list_) {
+      e.culprit.probability = std::exp(e.likelihood - highest);
+      sum += e.culprit.probability;
+      priors += e.culprit.prior;
     }
-    for (Culprit& c : list_) {
-      c.probability /= sum;
-      c.prior /= priors;
+    std::vector<Culprit> all;
+    for (Entry& e : list_) {
+      e.culprit.probability /= sum;
+      e.culprit.prior /= priors;
+      all.push_back(std::move(e.culprit));
     }
-    std::ranges::stable_sort(list_, std::ranges::greater(), &Culprit::probability);
-    return std::move(list_);
+    std::ranges::stable_sort(all, std::ranges::greater(), &Culprit::probability);
+    return all;
   }
 
  private:
-  void put(Culprit culprit, double likelihood) {
-    logs_.push_back(std::log(culprit.prior) + likelihood);
-    list_.push_back(std::move(culprit));
+  struct Entry {
+    Culprit culprit;
+    double likelihood;  // logarithm of prior times likelihood
+    const Hypothesis* hypothesis;
+    double sizes = 0;  // logarithm of the mean likelihood of its variants over the likeliest's
+  };
+
+  void put(Culprit culprit, double likelihood, const Hypothesis* h) {
+    const double weighed = std::log(culprit.prior) + likelihood;
+    list_.push_back({std::move(culprit), weighed, h, 0});
+  }
+
+  // Both faults take time, or fill memory, or pause: a pair with one that changes nothing is no
+  // pair.
+  bool changes(const PredictedJob& p) const {
+    constexpr double visibly = 0.05;
+    return p.iteration > expected_.iteration * (1 + visibly) || p.grows ||
+           p.slow_iterations > expected_.slow_iterations;
+  }
+
+  std::optional<Entry> paired(const Entry& a, const Entry& b, double priors) const {
+    if (a.hypothesis == nullptr || b.hypothesis == nullptr) return {};
+    const PredictedJob &x = a.culprit.predicted, &y = b.culprit.predicted;
+    if (!changes(x) || !changes(y)) return {};
+    if ((x.grows || y.grows) && log_.pace.shape != SeriesShape::growing) return {};
+    const bool first = x.iteration > y.iteration;
+    const Culprit &more = first ? a.culprit : b.culprit, &less = first ? b.culprit : a.culprit;
+    Culprit c{.name = more.name + "+" + less.name,
+              .what = more.what + "; and " + less.what,
+              .remedy = more.remedy + " " + less.remedy,
+              .because = "two at once",
+              .test = more.test + "; " + less.test,
+              .prior = a.culprit.prior * b.culprit.prior / priors,
+              .predicted = both(x, y, expected_)};
+    const auto lines = [&](const Hypothesis& h) {
+      return log_series_and_lines(log_, h, c.predicted, known_);
+    };
+    const double likelihood = std::log(c.prior) + log_time_and_memory(log_, c.predicted, known_) +
+                              a.sizes + b.sizes +
+                              std::max(lines(*a.hypothesis), lines(*b.hypothesis));
+    c.repaired = log_.pace.median * (expected_.iteration / c.predicted.iteration);
+    c.gained = log_.pace.median - c.repaired;
+    return Entry{std::move(c), likelihood, nullptr, 0};
   }
 
   const TrainingLog& log_;
-  const Scenario& s_;
+  const Known& known_;
   const PredictedJob& expected_;
-  std::vector<Culprit> list_;
-  std::vector<double> logs_;  // of prior times likelihood
+  std::vector<Entry> list_;
 };
 
-// What the log says of settings, with the batch that its stamps and rates tell: to a whole number
+namespace {
+
+// What the log has of settings, with the batch that its stamps and rates tell: to a whole number
 // of micro-batches.
-std::vector<Saying> settings_of(const TrainingLog& log, const Scenario& s,
-                                const ParallelPlan& plan) {
-  std::vector<Saying> said = log.said;
-  if (log.says("training.global_batch") != nullptr || !log.stamped) return said;
+std::vector<LoggedSetting> settings_of(const TrainingLog& log, const Scenario& s,
+                                       const ParallelPlan& plan) {
+  std::vector<LoggedSetting> settings = log.settings;
+  if (log.stated("training.global_batch") != nullptr || !log.stamped) return settings;
   const IterationSize size = iteration_size(s);
   double share = 0;  // of the scenario's batch that an iteration takes
-  if (log.sequences_per_s > 0) share = log.sequences_per_s * log.pace.median.value / size.sequences;
-  if (log.tokens_per_s_per_device > 0)
-    share = log.tokens_per_s_per_device * log.pace.median.value / size.tokens_per_device;
-  if (share <= 0) return said;
+  if (log.sequences_each > 0) share = log.sequences_each / size.sequences;
+  if (log.tokens_each_per_device > 0) share = log.tokens_each_per_device / size.tokens_per_device;
+  if (share <= 0) return settings;
   constexpr double noise = 0.1;
-  const auto step = static_cast<double>(plan.dp * plan.micro_batch);
-  const double sequences = std::abs(share - 1) < noise
-                               ? size.sequences
-                               : step * std::max(1.0, std::round(share * size.sequences / step));
-  said.push_back({"training.global_batch", fmt::format("{:.0f}", sequences)});
-  return said;
+  const double batch = share * size.sequences;
+  const auto full = static_cast<double>(plan.dp * plan.micro_batch);
+  const double step = batch < full ? static_cast<double>(plan.dp) : full;
+  const double sequences =
+      std::abs(share - 1) < noise ? size.sequences : step * std::max(1.0, std::round(batch / step));
+  settings.push_back({"training.global_batch", fmt::format("{:.0f}", sequences)});
+  return settings;
 }
 
 // Megatron-LM says fp8 of each recipe of 8 bits.
-bool says_same(const Saying& said, const std::string& configured) {
-  if (said.value == configured) return true;
-  return said.key == "training.precision" && said.value == "fp8" && configured == "mxfp8";
+bool same_value(const LoggedSetting& logged, const std::string& configured) {
+  if (logged.value == configured) return true;
+  return logged.key == "training.precision" && logged.value == "fp8" && configured == "mxfp8";
 }
 
-constexpr double none_weight = 0.06;
+// A setting that has a hypothesis of its own goes by its name; a batch by that of all settings, as
+// more than one may make it.
+std::string name_of(const std::vector<Contradiction>& contradictions) {
+  if (contradictions.size() == 1 && contradictions.front().key != "plan.micro_batch" &&
+      contradictions.front().key != "training.global_batch") {
+    for (const Hypothesis& h : hypotheses())
+      if (h.key == contradictions.front().key) return std::string(h.name);
+  }
+  return "other-settings";
+}
+
+constexpr double none_weight = 0.02;
 // Of the scenario being another than the job's, once the log says so.
 constexpr double contradicted_weight = 3;
 
@@ -201,12 +206,26 @@ std::vector<Contradiction> contradictions_of(const Scenario& s, const ParallelPl
                                              const TrainingLog& log) {
   std::vector<Contradiction> list;
   const Job job{.cluster = s.cluster, .training = s.training, .plan = plan};
-  for (const Saying& one : settings_of(log, s, plan)) {
+  for (const LoggedSetting& one : settings_of(log, s, plan)) {
     const auto configured = setting(job, one.key);
-    if (configured && !says_same(one, *configured))
+    if (configured && !same_value(one, *configured))
       list.push_back({one.key, *configured, one.value});
   }
   return list;
+}
+
+// Whether the job with other settings takes about the time that was measured.
+bool JobDiagnoser::explains(const std::vector<PricedVariant>& other, const TrainingLog& log) const {
+  if (other.empty() || log.pace.median.value <= 0) return false;
+  const double off = log.pace.median / other.front().job.iteration;
+  const ErrorBand& band = scenario_.training.error_band;
+  if (off <= band.low || off >= band.high) return false;
+  constexpr double same_memory = 1.4;
+  const bool allocated = log.allocated.value > 0;
+  const Bytes held = allocated ? log.allocated : log.reserved;
+  const Bytes expected = allocated ? other.front().job.allocated : other.front().job.reserved;
+  return held.value <= 0 || expected.value <= 0 ||
+         std::abs(std::log(held / expected)) < std::log(same_memory);
 }
 
 JobDiagnoser::JobDiagnoser(const Scenario& s, const ParallelPlan& plan)
@@ -217,10 +236,11 @@ JobDiagnoser::JobDiagnoser(const Scenario& s, const ParallelPlan& plan)
   for (auto& list : priced_) list.resize(hypotheses().size());
 }
 
-// Without those that break a rule of plans.
-JobDiagnoser::PricedVariants JobDiagnoser::price(const std::vector<Variant>& variants,
-                                                 bool data_in_forward) const {
-  PricedVariants list;
+// Without those that break a rule of plans, and with sizes between those that are priced.
+std::vector<PricedVariant> JobDiagnoser::price(const std::vector<Variant>& variants,
+                                               bool data_in_forward) const {
+  std::vector<PricedVariant> list;
+  const Variant* last = nullptr;
   for (const Variant& v : variants) {
     auto p = predict(v.job, scenario_.model, data_in_forward);
     if (!p) continue;
@@ -228,16 +248,75 @@ JobDiagnoser::PricedVariants JobDiagnoser::price(const std::vector<Variant>& var
       const auto i = static_cast<std::size_t>(part);  // the other nodes compute as they did
       if (v.job.one_node) p->parts[i].least = expected_.parts[i].least;
     }
-    list.push_back({v.told, *p});
+    if (last != nullptr && last->form != nullptr && last->form == v.form) {
+      const PredictedJob from = list.back().job;
+      for (const double share : {0.25, 0.5, 0.75}) {
+        const double size = last->size * std::pow(v.size / last->size, share);
+        list.push_back({fmt::format(fmt::runtime(v.form), size), between(from, *p, share), true});
+      }
+    }
+    list.push_back({v.text, *p, v.form != nullptr});
+    last = &v;
   }
   return list;
 }
 
-const JobDiagnoser::PricedVariants& JobDiagnoser::priced(std::size_t hypothesis,
-                                                         bool data_in_forward) {
+const std::vector<PricedVariant>& JobDiagnoser::priced(std::size_t hypothesis,
+                                                       bool data_in_forward) {
   auto& known = priced_[data_in_forward ? 1 : 0][hypothesis];
   if (!known) known = price(hypotheses()[hypothesis].variants(suspect()), data_in_forward);
   return *known;
+}
+
+// The job with the settings that the log states; its text is empty where it states no others.
+Variant JobDiagnoser::as_logged(const std::vector<Contradiction>& contradictions) const {
+  Variant changed{"", job_};
+  for (const Contradiction& c : contradictions) {
+    if (!set_setting(changed.job, c.key, c.log)) continue;  // another machine, or no value
+    changed.text += fmt::format("{}{} {} by the log, {} by the scenario",
+                                changed.text.empty() ? "" : "; ", c.key, c.log, c.scenario);
+  }
+  return changed;
+}
+
+// Whether the log's settings, or the TF32 in which a job of fp32 may run, give the time measured.
+bool JobDiagnoser::explained(const std::vector<PricedVariant>& as_logged, const TrainingLog& log) {
+  if (explains(as_logged, log)) return true;
+  if (scenario_.training.precision != Precision::fp32) return false;
+  const auto at = std::ranges::find(hypotheses(), "full-precision", &Hypothesis::name);
+  for (const PricedVariant& v :
+       priced(static_cast<std::size_t>(at - hypotheses().begin()), false)) {
+    // Some of the products may, others not.
+    if (log.pace.median > v.job.iteration * scenario_.training.error_band.low &&
+        log.pace.median < expected_.iteration) {
+      return true;
+    }
+  }
+  return false;
+}
+
+// All hypotheses but those that the log settles.
+void JobDiagnoser::add_hypotheses(const TrainingLog& log, Suspects& suspects, JobDiagnosis& d) {
+  const bool data_in_forward = log.part(JobPart::data) != nullptr;
+  const auto settings = settings_of(log, scenario_, job_.plan);
+  for (std::size_t i = 0; i < hypotheses().size(); ++i) {
+    const Hypothesis& h = hypotheses()[i];
+    const auto at = std::ranges::find(settings, h.key, &LoggedSetting::key);
+    if (!h.key.empty() && at != settings.end()) {
+      const auto configured = setting(job_, at->key);
+      if (configured && same_value(*at, *configured) && !h.variants(suspect()).empty())
+        d.ruled_out.push_back({std::string(h.name), at->key, at->value});
+      continue;
+    }
+    // As it is configured it takes no longer than its interval, whatever else is unlikelier.
+    if (i == 0 && log.pace.median > estimate_.interval.high) continue;
+    suspects.add({.name = std::string(h.name),
+                  .remedy = std::string(h.remedy),
+                  .because = std::string(h.because),
+                  .test = std::string(h.test),
+                  .prior = h.weight},
+                 h, priced(i, data_in_forward));
+  }
 }
 
 JobDiagnosis JobDiagnoser::diagnose(const TrainingLog& log) {
@@ -245,40 +324,28 @@ JobDiagnosis JobDiagnoser::diagnose(const TrainingLog& log) {
   d.estimate = estimate_;
   d.expected = expected_;
   d.contradictions = contradictions_of(scenario_, job_.plan, log);
-  Suspects suspects(log, scenario_, expected_);
-  const bool data_in_forward = log.part(JobPart::data) != nullptr;
-
-  Variant as_said{"", job_};
-  for (const Contradiction& c : d.contradictions) {
-    if (!set_setting(as_said.job, c.key, c.log)) continue;  // another machine, or no value
-    as_said.told += fmt::format("{}{} {} by the log, {} by the scenario",
-                                as_said.told.empty() ? "" : "; ", c.key, c.log, c.scenario);
-  }
-  if (!as_said.told.empty()) {
-    suspects.add({.name = "other-settings",
+  const Known known{scenario_.training.error_band, estimate_.capacity, estimate_.peak};
+  Suspects suspects(log, known, expected_);
+  const Variant logged = as_logged(d.contradictions);
+  std::vector<PricedVariant> other;
+  if (!logged.text.empty()) {
+    other = price({logged}, log.part(JobPart::data) != nullptr);
+    suspects.add({.name = name_of(d.contradictions),
                   .remedy = "Make the scenario the job's, or the job the scenario's.",
-                  .because = "the log says so",
+                  .because = "the log states it",
                   .prior = contradicted_weight},
-                 price({as_said}, data_in_forward));
+                 hypotheses().front(), other);
   }
-  const auto said = settings_of(log, scenario_, job_.plan);
-  for (std::size_t i = 0; i < hypotheses().size(); ++i) {
-    const Hypothesis& h = hypotheses()[i];
-    const auto at = std::ranges::find(said, h.key, &Saying::key);
-    if (!h.key.empty() && at != said.end()) {  // the log settles it
-      const auto configured = setting(job_, at->key);
-      if (configured && says_same(*at, *configured) && !h.variants(suspect()).empty())
-        d.ruled_out.push_back({std::string(h.name), at->key, at->value});
-      continue;
-    }
-    suspects.add({.name = std::string(h.name),
-                  .remedy = std::string(h.remedy),
-                  .because = std::string(h.because),
-                  .prior = h.weight},
-                 priced(i, data_in_forward));
-  }
+  d.refusals = refusals_of(scenario_, estimate_, log, d.contradictions, explained(other, log));
+  add_hypotheses(log, suspects, d);
+  suspects.add_pair();
   suspects.add_none(none_weight);
   d.culprits = std::move(suspects).ranked();
+  constexpr double clear = 0.5, far = 1.5;
+  const Culprit& first = d.culprits.front();
+  const bool slow = log.pace.median > estimate_.interval.high * far;
+  if (d.refusals.empty() && first.name == "none-of-these" && first.probability > clear && slow)
+    d.refusals.push_back(unexplained(estimate_, log));
   return d;
 }
 

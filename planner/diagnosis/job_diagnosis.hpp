@@ -1,21 +1,8 @@
 // Why a job is slow: predicted beside measured, and the likely culprits, each with a probability.
 //
-// Bayes over the hypotheses of job_hypotheses.hpp and "none of these". What is measured of a job:
-// the time of an iteration, peak memory, the parts that its framework times, the ranks with the
-// least and the most of a part, and how many iterations were slow. The likelihood of each under a
-// hypothesis, whose prediction is the cost model's:
-//
-// - iteration: log(measured / predicted) is normal, with the 5th and 95th percentile of the
-//   scenario's own interval (costmodel::ErrorBand), each side its own width;
-// - a part: what the whole is off by, a part is off by too; beyond that a Student t of 3 degrees of
-//   freedom, with the spread between two plans of one scenario (ErrorBand::pair_spread), and at
-//   least a hundredth of the iteration;
-// - most over least: a Student t likewise, with a scale of 0.05: ranks of one job differ less;
-// - memory: log(measured / predicted), a Student t likewise with a scale of 0.04, of which the mean
-//   deviation is the 4.3 % that docs/accuracy.md states for peak memory;
-// - slow iterations: a binomial of the hypothesis's own share.
-//
-// "None of these" expects the same with much wider distributions, towards slower above all.
+// Bayes over the hypotheses of job_hypotheses.hpp, pairs of them and "none of these", with the
+// likelihoods of job_evidence.hpp; first of all, whether the log can be this job's
+// (job_refusals.hpp).
 #pragma once
 
 #include <array>
@@ -25,17 +12,20 @@
 
 #include "costmodel/estimate/estimate.hpp"
 #include "costmodel/scenario/scenario.hpp"
+#include "planner/diagnosis/job_evidence.hpp"
 #include "planner/diagnosis/job_hypotheses.hpp"
 #include "planner/diagnosis/job_prediction.hpp"
+#include "planner/diagnosis/job_refusals.hpp"
 #include "planner/logs/training_log.hpp"
 
 namespace planner {
 
 struct Culprit {
   std::string name;     // of the hypothesis; "other-settings", "none-of-these"
-  std::string told;     // its likeliest variant: "one node computes about 1.35 times slower ..."
+  std::string what;     // its likeliest variant: "one node computes about 1.35 times slower ..."
   std::string remedy;   // a sentence
   std::string because;  // of the prior
+  std::string test;     // what would settle it
   double prior = 0, probability = 0;
   PredictedJob predicted;  // of that variant
   // An iteration, were it repaired, and how much less that is: than the median now, than the mean
@@ -48,12 +38,8 @@ struct RuledOut {
   std::string name, key, value;
 };
 
-// A setting that the scenario and the log say differently.
-struct Contradiction {
-  std::string key, scenario, log;
-};
-
 struct JobDiagnosis {
+  std::vector<Refusal> refusals;  // why the log cannot be this job's; the rest then means nothing
   costmodel::Estimate estimate;   // of the scenario's plan
   PredictedJob expected;          // the same by parts
   std::vector<Culprit> culprits;  // likeliest first; probabilities add up to 1
@@ -70,6 +56,14 @@ std::vector<Contradiction> contradictions_of(const costmodel::Scenario& scenario
                                              const costmodel::ParallelPlan& plan,
                                              const TrainingLog& log);
 
+class Suspects;  // the hypotheses of one log with their likelihoods
+
+struct PricedVariant {
+  std::string text;
+  PredictedJob job;
+  bool sized = false;  // one size of several
+};
+
 // Holds logs against a job, and prices each hypothesis once for all of them.
 class JobDiagnoser {
  public:
@@ -78,20 +72,23 @@ class JobDiagnoser {
   JobDiagnosis diagnose(const TrainingLog& log);
 
  private:
-  struct PricedVariant {
-    std::string text;
-    PredictedJob job;
-  };
-  using PricedVariants = std::vector<PricedVariant>;
-  PricedVariants price(const std::vector<Variant>& variants, bool data_in_forward) const;
-  const PricedVariants& priced(std::size_t hypothesis, bool data_in_forward);
-  Suspect suspect() const { return {job_, scenario_.model, estimate_.iteration}; }
+  std::vector<PricedVariant> price(const std::vector<Variant>& variants,
+                                   bool data_in_forward) const;
+  void add_hypotheses(const TrainingLog& log, Suspects& suspects, JobDiagnosis& d);
+  bool explained(const std::vector<PricedVariant>& as_logged, const TrainingLog& log);
+  Variant as_logged(const std::vector<Contradiction>& contradictions) const;
+  bool explains(const std::vector<PricedVariant>& other, const TrainingLog& log) const;
+  const std::vector<PricedVariant>& priced(std::size_t hypothesis, bool data_in_forward);
+  Suspect suspect() const {
+    return {job_, scenario_.model, estimate_.iteration, estimate_.bubble_fraction};
+  }
 
   const costmodel::Scenario& scenario_;
   Job job_;
   costmodel::Estimate estimate_;
   PredictedJob expected_;
-  std::array<std::vector<std::optional<PricedVariants>>, 2> priced_;  // by data_in_forward
+  std::array<std::vector<std::optional<std::vector<PricedVariant>>>, 2>
+      priced_;  // by data_in_forward
 };
 
 // Of one log.

@@ -1,280 +1,264 @@
 #include "planner/diagnosis/job_hypotheses.hpp"
 
-#include <fmt/format.h>
-
-#include <array>
-#include <utility>
-
-#include "costmodel/base/unit_text.hpp"
-#include "costmodel/plan/mesh.hpp"
-
 namespace planner {
-
-using namespace costmodel;
-using Variants = std::vector<Variant>;
 
 namespace {
 
-Variants unchanged(const Suspect& s) { return {{"it runs as configured", s.job}}; }
+// steady, noisy, pauses, short rhythm, long rhythm, growing, stepped
+constexpr ShapeOdds steady{0.80, 0.07, 0.06, 0.01, 0.02, 0.02, 0.02};
+constexpr ShapeOdds of_network{0.68, 0.19, 0.06, 0.01, 0.01, 0.01, 0.04};
+constexpr ShapeOdds of_host{0.60, 0.25, 0.09, 0.01, 0.01, 0.02, 0.02};
+constexpr ShapeOdds of_clocks{0.47, 0.12, 0.04, 0.01, 0.01, 0.05, 0.30};
+constexpr ShapeOdds of_node{0.69, 0.10, 0.06, 0.01, 0.02, 0.02, 0.10};
+constexpr ShapeOdds of_data{0.45, 0.30, 0.15, 0.03, 0.02, 0.03, 0.02};
+constexpr ShapeOdds of_experts{0.45, 0.40, 0.06, 0.01, 0.01, 0.05, 0.02};
+constexpr ShapeOdds of_allocator{0.45, 0.30, 0.17, 0.02, 0.02, 0.02, 0.02};
+constexpr ShapeOdds of_checkpoints{0.02, 0.01, 0.28, 0.12, 0.55, 0.01, 0.01};
+constexpr ShapeOdds of_growth{0.02, 0.02, 0.01, 0.01, 0.01, 0.88, 0.05};
 
-// All rates of a device, so many times slower.
-void slow_down(DeviceSpec& device, double times) {
-  for (auto& peak : device.peak) peak *= 1 / times;
-  device.vector_peak *= 1 / times;
-  device.memory_bandwidth *= 1 / times;
-}
-
-constexpr std::array slow_times{1.1, 1.2, 1.35, 1.6, 2.0};
-
-// In a synchronous job all wait for the slowest node, so the job is priced as if all were so slow;
-// only the timers of the other ranks tell the difference.
-Variants slower(const Suspect& s, bool one_node, const char* told) {
-  Variants list;
-  if (one_node && s.job.cluster.devices <= s.job.cluster.devices_per_node) return list;
-  for (const double times : slow_times) {
-    Variant& v = list.emplace_back(Variant{fmt::format(fmt::runtime(told), times), s.job});
-    slow_down(v.job.cluster.device, times);
-    for (auto& group : v.job.cluster.groups) slow_down(group.device, times);
-    v.job.one_node = one_node;
-  }
-  return list;
-}
-
-Variants slow_node(const Suspect& s) {
-  return slower(s, true, "one node computes about {} times slower than the others");
-}
-
-Variants slow_devices(const Suspect& s) {
-  return slower(s, false, "all devices compute about {} times slower");
-}
-
-Variants micro_batch(const Suspect& s) {
-  Variants list;
-  const auto now = s.job.plan.micro_batch;
-  for (const auto other : {now * 2, now / 2, now * 4, now / 4}) {
-    if (other < 1 || !s.job.plan.even() || (other == now / 2 && now % 2 != 0)) continue;
-    Variant& v = list.emplace_back(
-        Variant{fmt::format("micro-batches of {} instead of {}", other, now), s.job});
-    v.job.plan.micro_batch = other;
-  }
-  return list;
-}
-
-Variants global_batch(const Suspect& s) {
-  Variants list;
-  const auto now = s.job.training.global_batch;
-  for (const auto other : {now * 2, now * 4, now / 2}) {
-    Variant& v = list.emplace_back(
-        Variant{fmt::format("{} sequences an iteration instead of {}: another accumulation count",
-                            format_integer(other), format_integer(now)),
-                s.job});
-    v.job.training.global_batch = other;
-  }
-  return list;
-}
-
-Variants tp_across_nodes(const Suspect& s) {
-  Variants list;
-  const Job& now = s.job;
-  if (now.plan.tp == 1 || !now.plan.even()) return list;
-  const auto outermost = [&](const ParallelPlan& plan) {
-    return Mesh(plan).layout(costmodel::Axis::tensor, now.cluster).outermost();
-  };
-  for (const char* order : {"dp-tp-cp-ep-pp", "pp-tp-cp-ep-dp"}) {
-    Variant v{fmt::format("tensor-parallel groups span nodes: ranks in the order {}", order), now};
-    v.job.plan.rank_order = order;
-    if (outermost(v.job.plan) > outermost(now.plan)) list.push_back(std::move(v));
-  }
-  return list;
-}
-
-// One variant, with a switch of the stack off that is on.
-Variants off(const Suspect& s, bool Overlap::*which, const char* told) {
-  if (!(s.job.training.overlap.*which)) return {};
-  Variant v{told, s.job};
-  v.job.training.overlap.*which = false;
-  return {std::move(v)};
-}
-
-Variants no_gradient_overlap(const Suspect& s) {
-  if (s.job.plan.replicas() == 1) return {};
-  return off(s, &Overlap::overlap_grad_reduce,
-             "gradients are reduced after backward, not beside it");
-}
-
-Variants no_parameter_overlap(const Suspect& s) {
-  if (s.job.plan.replicas() == 1 || s.job.plan.zero == 0) return {};
-  return off(s, &Overlap::overlap_param_gather,
-             "parameters are gathered after the optimizer, not beside forward");
-}
-
-Variants no_tp_overlap(const Suspect& s) {
-  if (s.job.plan.tp == 1) return {};
-  Variants list =
-      off(s, &Overlap::tp_comm_overlap, "tensor-parallel collectives are not overlapped");
-  for (auto& v : off(s, &Overlap::async_tp, "asynchronous tensor parallelism is off"))
-    list.push_back(std::move(v));
-  return list;
-}
-
-Variants recomputation(const Suspect& s) {
-  Variants list;
-  const auto now = s.job.plan.recompute.granularity;
-  for (const auto kind : {Recomputation::full, Recomputation::selective}) {
-    if (kind <= now || !s.job.plan.even()) continue;
-    if (kind == Recomputation::selective && !s.job.training.stack.offers.selective_recompute)
-      continue;
-    Variant& v =
-        list.emplace_back(Variant{fmt::format("{} recomputation is on instead of {}",
-                                              recomputation_names[static_cast<std::size_t>(kind)],
-                                              recomputation_names[static_cast<std::size_t>(now)]),
-                                  s.job});
-    v.job.plan.recompute = {kind};
-  }
-  return list;
-}
-
-Variants eager_attention(const Suspect& s) {
-  if (s.job.training.stack.kernels.attention == AttentionKernel::unfused) return {};
-  Variant v{"attention runs as separate kernels, not as FlashAttention", s.job};
-  v.job.training.stack.kernels.attention = AttentionKernel::unfused;
-  return {std::move(v)};
-}
-
-Variants not_narrow(const Suspect& s) {
-  if (!is_narrow(s.job.training.precision)) return {};
-  Variant v{fmt::format("products run in bf16, not in {}", to_string(s.job.training.precision)),
-            s.job};
-  v.job.training.precision = Precision::bf16;
-  v.job.training.narrow_attention = false;
-  return {std::move(v)};
-}
-
-void limit(Tier& tier, double share) {
-  tier.bandwidth *= share;
-  tier.single *= share;
-  for (auto& group : tier.groups) group.bandwidth *= share;
-  tier.measured.clear();  // of a network that is well
-}
-
-Variants slow_network(const Suspect& s) {
-  Variants list;
-  if (s.job.cluster.tiers.size() < 2) return list;
-  for (const double share : {0.5, 0.25, 0.125}) {
-    Variant& v = list.emplace_back(Variant{
-        fmt::format("the network between nodes gives {:g} % of its rate", 100 * share), s.job});
-    for (std::size_t i = 1; i < v.job.cluster.tiers.size(); ++i)
-      limit(v.job.cluster.tiers[i], share);
-  }
-  return list;
-}
-
-Variants no_nvlink(const Suspect& s) {
-  const auto host = s.job.cluster.device.host_bandwidth;
-  if (s.job.cluster.tiers.empty() || host.value <= 0) return {};
-  const double share = host.value / s.job.cluster.tiers.front().bandwidth.value;
-  if (share > 0.5) return {};
-  Variant v{fmt::format("devices of a node talk over PCIe ({}), not over their own links",
-                        format_bandwidth(host)),
-            s.job};
-  limit(v.job.cluster.tiers.front(), share);
-  return {std::move(v)};
-}
-
-Variants data_stall(const Suspect& s) {
-  Variants list;
-  Variant now_and_then{"some iterations wait for data", s.job};
-  now_and_then.job.slow_iterations = 0.1;
-  list.push_back(std::move(now_and_then));
-  for (const double share : {0.1, 0.25, 0.5, 1.0}) {
-    Variant& v = list.emplace_back(Variant{"", s.job});
-    v.job.data = s.iteration * share;
-    v.job.training.stack.host.iteration += v.job.data;
-    v.told = fmt::format("each iteration waits about {} for data", format_seconds(v.job.data));
-  }
-  return list;
-}
-
-Variants host_bound(const Suspect& s) {
-  Variants list;
-  for (const double times : {2.0, 4.0, 8.0}) {
-    Variant& v = list.emplace_back(
-        Variant{fmt::format("the host takes {:g} times as long to launch a kernel", times), s.job});
-    v.job.cluster.device.kernel_launch *= times;
-    v.job.cluster.device.host_call *= times;
-    v.job.training.stack.host.kernel_launch *= times;
-    v.job.training.stack.host.micro_batch *= times;
-  }
-  return list;
-}
-
-Variants not_compiled(const Suspect& s) {
-  Variants list = off(s, &Overlap::compile, "the model is not compiled");
-  for (auto& v : off(s, &Overlap::cuda_graph, "launches are not replayed from CUDA graphs"))
-    list.push_back(std::move(v));
-  return list;
-}
-
-constexpr auto known = std::to_array<Hypothesis>(
-    {{"as-configured", 0.25,
-      "most jobs run as configured, but who asks suspects that this one does not", "",
-      "Nothing to repair; what would help stands below.", unchanged},
-     {"slow-node", 0.1,
-      "slow machines are a usual finding in jobs of many nodes (MegaScale, arXiv:2402.15627)", "",
-      "Find the node: compare a product's rate and clocks node by node (DCGM, nvidia-smi -q -d "
-      "PERFORMANCE), then drain it.",
-      slow_node},
-     {"slow-devices", 0.03, "a power or clock limit for all is rare, and seen when it is set", "",
-      "Look at clocks and power limits of all devices (nvidia-smi -q -d CLOCK,POWER).",
-      slow_devices},
-     {"micro-batch", 0.06, "set in another place than the file that was read", "plan.micro_batch",
-      "Set the micro-batch to the scenario's.", micro_batch},
-     {"global-batch", 0.04, "as the micro-batch; most logs say it", "training.global_batch",
-      "Set the accumulation steps so that an iteration has the scenario's sequences.",
-      global_batch},
-     {"tp-across-nodes", 0.04, "a launcher that orders ranks otherwise; rare, and dear", "",
-      "Order ranks so that a tensor-parallel group is on one node: hostfile, ranks a node, the "
-      "order "
-      "of mesh axes.",
-      tp_across_nodes},
-     {"no-gradient-overlap", 0.05, "off by default in several frameworks",
-      "training.overlap.overlap_grad_reduce",
-      "Switch on the overlap of the gradient reduction (--overlap-grad-reduce; overlap_comm).",
-      no_gradient_overlap},
-     {"no-parameter-overlap", 0.04, "off by default in several frameworks",
-      "training.overlap.overlap_param_gather",
-      "Switch on the overlap of the parameter gather (--overlap-param-gather).",
-      no_parameter_overlap},
-     {"no-tp-overlap", 0.04, "needs a build and a switch of its own",
-      "training.overlap.tp_comm_overlap",
-      "Switch on the overlap of tensor-parallel communication (--tp-comm-overlap; async_tp).",
-      no_tp_overlap},
-     {"recomputation", 0.07, "often left on from a run that needed the memory", "plan.recompute",
-      "Switch recomputation off, or to what the scenario says, if memory allows it.",
-      recomputation},
-     {"eager-attention", 0.04, "frameworks fall back silently for masks and head sizes", "",
-      "Look for the attention backend in the log, and for what makes it fall back "
-      "(NVTE_DEBUG=1; masks, dropout, head size).",
-      eager_attention},
-     {"not-narrow", 0.06, "recipes fall back silently where shapes or layers are left out", "",
-      "See whether fp8 is on and which layers run in it (fp8 recipe, filters).", not_narrow},
-     {"slow-network", 0.07, "ports that are down, no GPUDirect, a wrong interface: common", "",
-      "Measure it: nccl-tests between two nodes; NCCL_DEBUG=INFO tells the interface and GDRDMA.",
-      slow_network},
-     {"no-nvlink", 0.02, "rare: peer access off, or a container that hides the links", "",
-      "Look at nvidia-smi topo -m, and whether NCCL_DEBUG=INFO tells P2P or SHM within a node.",
-      no_nvlink},
-     {"data-stall", 0.07, "common: too few workers, cold or shared storage", "",
-      "Time an iteration with synthetic data; raise the loader's workers and prefetch.",
-      data_stall},
-     {"host-bound", 0.05, "common with small kernels: a busy or slow host, wrong NUMA pinning", "",
-      "Look at CPU load and pinning; replay launches from CUDA graphs; larger micro-batches.",
-      host_bound},
-     {"not-compiled", 0.03, "falls back silently at graph breaks", "",
-      "Look for recompilation and graph breaks in the log (TORCH_LOGS=graph_breaks,recompiles).",
-      not_compiled}});
+constexpr auto known = std::to_array<Hypothesis>({
+    {.name = "as-configured",
+     .weight = 0.4,
+     .because = "most jobs run as configured, but who asks suspects that this one does not",
+     .remedy = "Nothing to repair; what would help stands below.",
+     .test = "a profile of one iteration",
+     .variants = faults::unchanged,
+     .shapes = &steady},
+    {.name = "slow-node",
+     .weight = 0.1,
+     .because =
+         "slow machines are a usual finding in jobs of many nodes (MegaScale, arXiv:2402.15627)",
+     .remedy = "Find the node: compare a product's rate and clocks node by node (DCGM, nvidia-smi "
+               "-q -d PERFORMANCE), then drain it.",
+     .test = "dcgmi diag -r 2 on each node; Megatron-LM's --log-straggler",
+     .variants = faults::slow_node,
+     .shapes = &of_node,
+     .signs =
+         {{{SignKind::straggler, 30}, {SignKind::device_fault, 15}, {SignKind::throttled, 8}}}},
+    {.name = "slow-devices",
+     .weight = 0.06,
+     .because = "a power or clock limit for all is rare, and seen when it is set",
+     .remedy = "Look at clocks and power limits of all devices (nvidia-smi -q -d CLOCK,POWER).",
+     .test = "nvidia-smi --query-gpu=clocks.sm,clocks_event_reasons.active --format=csv -l 1",
+     .variants = faults::slow_devices,
+     .shapes = &of_clocks,
+     .signs = {{{SignKind::throttled, 40}, {SignKind::device_fault, 2}}}},
+    {.name = "micro-batch",
+     .weight = 0.06,
+     .because = "set in another place than the file that was read",
+     .key = "plan.micro_batch",
+     .remedy = "Set the micro-batch to the scenario's.",
+     .test = "the micro-batch among the arguments that the job prints",
+     .variants = faults::micro_batch,
+     .shapes = &steady},
+    {.name = "global-batch",
+     .weight = 0.04,
+     .because = "as the micro-batch; most logs state it",
+     .key = "training.global_batch",
+     .remedy = "Set the accumulation steps so that an iteration has the scenario's sequences.",
+     .test = "samples that the job has consumed, from one line to the next",
+     .variants = faults::global_batch,
+     .shapes = &steady},
+    {.name = "tp-across-nodes",
+     .weight = 0.03,
+     .because = "a launcher that orders ranks otherwise; rare, and dear",
+     .remedy = "Order ranks so that a tensor-parallel group is on one node: hostfile, ranks a "
+               "node, the order of mesh axes.",
+     .test = "the hosts of a tensor-parallel group's ranks",
+     .variants = faults::tp_across_nodes,
+     .shapes = &steady},
+    {.name = "no-gradient-overlap",
+     .weight = 0.05,
+     .because = "off by default in several frameworks",
+     .key = "training.overlap.overlap_grad_reduce",
+     .remedy = "Switch on the overlap of the gradient reduction (--overlap-grad-reduce; "
+               "overlap_comm).",
+     .test = "the flag among the arguments that the job prints",
+     .variants = faults::no_gradient_overlap,
+     .shapes = &steady},
+    {.name = "no-parameter-overlap",
+     .weight = 0.04,
+     .because = "off by default in several frameworks",
+     .key = "training.overlap.overlap_param_gather",
+     .remedy = "Switch on the overlap of the parameter gather (--overlap-param-gather).",
+     .test = "the flag among the arguments that the job prints",
+     .variants = faults::no_parameter_overlap,
+     .shapes = &steady},
+    {.name = "no-tp-overlap",
+     .weight = 0.04,
+     .because = "needs a build and a switch of its own",
+     .key = "training.overlap.tp_comm_overlap",
+     .remedy = "Switch on the overlap of tensor-parallel communication (--tp-comm-overlap; "
+               "async_tp).",
+     .test = "userbuffers among the lines of the start",
+     .variants = faults::no_tp_overlap,
+     .shapes = &steady},
+    {.name = "recomputation",
+     .weight = 0.07,
+     .because = "often left on from a run that needed the memory",
+     .key = "plan.recompute",
+     .remedy = "Switch recomputation off, or to what the scenario has, if memory allows it.",
+     .test = "recompute_granularity among the arguments that the job prints; its memory",
+     .variants = faults::recomputation,
+     .shapes = &steady},
+    {.name = "eager-attention",
+     .weight = 0.03,
+     .because = "frameworks fall back silently for masks and head sizes",
+     .remedy = "Look for the attention backend in the log, and for what makes it fall back "
+               "(NVTE_DEBUG=1; masks, dropout, head size).",
+     .test = "NVTE_DEBUG=1 NVTE_DEBUG_LEVEL=2; softmax kernels in a profile",
+     .variants = faults::eager_attention,
+     .shapes = &steady,
+     .signs = {{{SignKind::attention_fallback, 40}}}},
+    {.name = "not-narrow",
+     .weight = 0.06,
+     .because = "recipes fall back silently where shapes or layers are left out",
+     .key = "training.precision",
+     .remedy = "See whether fp8 is on and which layers run in it (fp8 recipe, filters).",
+     .test = "the kernels of products in a profile",
+     .variants = faults::not_narrow,
+     .shapes = &steady},
+    {.name = "full-precision",
+     .weight = 0.025,
+     .because = "several frameworks train in fp32 where no flag names another precision",
+     .key = "training.precision",
+     .remedy = "Train in bf16 (--bf16; bf16: true; --mixed-precision).",
+     .test = "params_dtype, torch_dtype or mixed precision among the lines of the start",
+     .variants = faults::full_precision,
+     .shapes = &steady,
+     .signs = {{{SignKind::full_precision, 40}}}},
+    {.name = "slow-network",
+     .weight = 0.2,
+     .because = "ports that are down, TCP in place of InfiniBand, no GPUDirect, a wrong "
+                "interface: common",
+     .remedy = "Measure it: nccl-tests between two nodes; look for NET/Socket, and for adapters "
+               "that are missing, in NCCL_DEBUG=INFO (NCCL_IB_DISABLE, NCCL_IB_HCA, "
+               "NCCL_SOCKET_IFNAME, the plugin of the cloud).",
+     .test = "NCCL_DEBUG=INFO NCCL_DEBUG_SUBSYS=INIT,NET for the transport; all_reduce_perf -b 1G "
+             "on two nodes",
+     .variants = faults::slow_network,
+     .shapes = &of_network,
+     .signs = {{{SignKind::net_socket, 40},
+                {SignKind::one_adapter, 12},
+                {SignKind::no_direct_rdma, 15},
+                {SignKind::collective_timeout, 3}}}},
+    {.name = "no-nvlink",
+     .weight = 0.04,
+     .because = "peer access off, a container that hides the links, an IOMMU that is on",
+     .remedy = "Look at nvidia-smi topo -m; take NCCL_P2P_DISABLE away, and IOMMU and ACS in the "
+               "BIOS.",
+     .test = "P2P or SHM in NCCL_DEBUG=INFO; p2pBandwidthLatencyTest",
+     .variants = faults::no_nvlink,
+     .shapes = &steady,
+     .signs = {{{SignKind::peer_off, 40}}}},
+    {.name = "data-stall",
+     .weight = 0.1,
+     .because = "common: too few workers, cold or shared storage",
+     .remedy = "Time an iteration with synthetic data; raise the loader's workers and prefetch.",
+     .test = "--mock-data, or the same batch again and again",
+     .variants = faults::data_stall,
+     .shapes = &of_data,
+     .signs = {{{SignKind::loader_slow, 30}, {SignKind::host_memory, 5}}}},
+    {.name = "host-bound",
+     .weight = 0.08,
+     .because = "common with small kernels: a busy or slow host, wrong NUMA pinning",
+     .remedy = "Look at CPU load and pinning; replay launches from CUDA graphs; larger "
+               "micro-batches.",
+     .test = "gaps between kernels in a profile; CUDA_LAUNCH_BLOCKING is not set",
+     .variants = faults::host_bound,
+     .shapes = &of_host,
+     .signs = {{{SignKind::launch_blocking, 40}, {SignKind::host_memory, 5}}}},
+    {.name = "not-compiled",
+     .weight = 0.03,
+     .because = "falls back silently at graph breaks",
+     .remedy = "Look for recompilation and graph breaks in the log "
+               "(TORCH_LOGS=graph_breaks,recompiles).",
+     .test = "TORCH_LOGS=graph_breaks,recompiles",
+     .variants = faults::not_compiled,
+     .shapes = &of_host,
+     .signs = {{{SignKind::recompiled, 40}}}},
+    {.name = "zero-stage",
+     .weight = 0.02,
+     .because = "set in another file than the one that was read; memory shows it",
+     .key = "plan.zero",
+     .remedy = "Set the ZeRO stage to the scenario's.",
+     .test = "zero_optimization_stage among the lines of the start",
+     .variants = faults::zero_stage,
+     .shapes = &steady},
+    {.name = "offload",
+     .weight = 0.03,
+     .because = "left on from a job on fewer devices",
+     .remedy = "Keep the optimizer and parameters on the devices where memory allows it "
+               "(offload_optimizer, --optimizer-cpu-offload).",
+     .test = "the time of the optimizer's step; host memory while it runs",
+     .variants = faults::offload,
+     .shapes = &of_host,
+     .signs = {{{SignKind::offload, 40}}}},
+    {.name = "expert-imbalance",
+     .weight = 0.16,
+     .because = "routers are seldom balanced early in training and in RL",
+     .remedy = "Look at the tokens of each expert; raise the loss or the bias that balances them, "
+               "or set a capacity.",
+     .test = "tokens per expert over the ranks; --moe-router-force-load-balancing for a few "
+             "iterations",
+     .variants = faults::expert_imbalance,
+     .shapes = &of_experts,
+     .signs = {{{SignKind::unbalanced_experts, 30}}}},
+    {.name = "expert-capacity",
+     .weight = 0.06,
+     .because = "recipes differ in dropping, padding and neither",
+     .remedy = "Set the capacity factor, or its absence, to the scenario's.",
+     .test = "moe_expert_capacity_factor and moe_pad_expert_input_to_capacity among the arguments",
+     .variants = faults::expert_capacity,
+     .shapes = &steady},
+    {.name = "dispatcher",
+     .weight = 0.04,
+     .because = "an all-gather of all tokens is the default of several versions",
+     .remedy = "Take the dispatcher of the scenario (--moe-token-dispatcher-type).",
+     .test = "moe_token_dispatcher_type among the arguments that the job prints",
+     .variants = faults::dispatcher,
+     .shapes = &steady},
+    {.name = "allocator-retries",
+     .weight = 0.03,
+     .because = "a device that is nearly full gives cached memory back and asks again",
+     .remedy = "Leave the allocator room: smaller micro-batches, more recomputation or sharding, "
+               "or PYTORCH_ALLOC_CONF=expandable_segments:True.",
+     .test = "num_alloc_retries of torch.cuda.memory_stats()",
+     .variants = faults::allocator_retries,
+     .shapes = &of_allocator,
+     .signs = {{{SignKind::allocator_retries, 80}}},
+     .near_full = true},
+    {.name = "checkpoint-writing",
+     .weight = 0.05,
+     .because = "jobs write them at intervals, often to storage that all share",
+     .remedy = "Write checkpoints asynchronously (--async-save) or less often, or to faster "
+               "storage.",
+     .test = "the iterations at which checkpoints are written against the slow ones",
+     .variants = faults::checkpoint_writing,
+     .shapes = &of_checkpoints,
+     .signs = {{{SignKind::checkpoint, 10}}}},
+    {.name = "growth",
+     .weight = 0.05,
+     .because =
+         "leaks of the data path and caches of compiled shapes, or longer and longer samples",
+     .remedy = "Find what accumulates: host memory, the data index, compiled shapes, lengths of "
+               "samples, tensors kept for logging.",
+     .test = "host memory over the iterations; the same iterations after a restart",
+     .variants = faults::growth,
+     .shapes = &of_growth},
+    {.name = "few-micro-batches",
+     .weight = 0.8,
+     .because = "the plan itself leaves its pipeline idle",
+     .remedy = "Give the pipeline more micro-batches or fewer stages: a larger global batch, a "
+               "smaller micro-batch, virtual stages.",
+     .test = "shardplan simulate draws the schedule",
+     .variants = faults::few_micro_batches,
+     .shapes = &steady},
+});
 
 }  // namespace
+
+const ShapeOdds shapes_of_pauses{0.05, 0.10, 0.45, 0.33, 0.05, 0.01, 0.01};
 
 std::span<const Hypothesis> hypotheses() { return known; }
 

@@ -2,6 +2,7 @@
 #include "costmodel/estimate/evaluator.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <vector>
 
 namespace planner {
@@ -24,13 +25,49 @@ PredictedPart over_ranks(const std::vector<Seconds>& by_stage, const Estimate& e
   return {least, most};
 }
 
+double mixed(double a, double b, double share) {
+  if (a <= 0 || b <= 0) return a + (b - a) * share;
+  return a * std::pow(b / a, share);
+}
+
 }  // namespace
+
+PredictedJob between(const PredictedJob& a, const PredictedJob& b, double share) {
+  PredictedJob p = a;
+  p.iteration = Seconds(mixed(a.iteration.value, b.iteration.value, share));
+  p.allocated = Bytes(mixed(a.allocated.value, b.allocated.value, share));
+  p.reserved = Bytes(mixed(a.reserved.value, b.reserved.value, share));
+  for (std::size_t i = 0; i < p.parts.size(); ++i) {
+    p.parts[i].least = Seconds(mixed(a.parts[i].least.value, b.parts[i].least.value, share));
+    p.parts[i].most = Seconds(mixed(a.parts[i].most.value, b.parts[i].most.value, share));
+  }
+  return p;
+}
+
+PredictedJob both(const PredictedJob& a, const PredictedJob& b, const PredictedJob& neither) {
+  const auto figure = [](double x, double y, double without) {
+    return without > 0 ? x * (y / without) : x + y;
+  };
+  PredictedJob p = a;
+  p.iteration = a.iteration + b.iteration - neither.iteration;
+  p.allocated = Bytes(figure(a.allocated.value, b.allocated.value, neither.allocated.value));
+  p.reserved = Bytes(figure(a.reserved.value, b.reserved.value, neither.reserved.value));
+  for (std::size_t i = 0; i < p.parts.size(); ++i) {
+    const PredictedPart &x = a.parts[i], &y = b.parts[i], &none = neither.parts[i];
+    p.parts[i] = {Seconds(std::max(0.0, x.least.value + y.least.value - none.least.value)),
+                  Seconds(std::max(0.0, x.most.value + y.most.value - none.most.value))};
+  }
+  p.slow_iterations = std::max(a.slow_iterations, b.slow_iterations);
+  p.grows = a.grows || b.grows;
+  return p;
+}
 
 PredictedJob predicted(const Estimate& e, Evaluator& evaluator, const Job& job) {
   const PlanCost cost = e.plan.even() ? evaluator.cost(e.plan) : PlanCost();
   PredictedJob p;
   p.iteration = e.iteration;
   p.slow_iterations = job.slow_iterations;
+  p.grows = job.grows;
   const CountedPeak counted = evaluator.counted_peak(e);
   p.allocated = counted.allocated;
   p.reserved = counted.reserved;

@@ -10,6 +10,10 @@
 #include "planner/diagnosis/job_settings.hpp"
 #include "planner/logs/training_log.hpp"
 
+namespace costmodel {
+class Evaluator;
+}  // namespace costmodel
+
 namespace planner {
 
 // Of the ranks with the least and the most work.
@@ -23,12 +27,19 @@ struct PredictedJob {
   bool has_parts = false;                // not with stages or replicas of unlike sizes
   costmodel::Bytes allocated, reserved;  // as an allocator counts, of the fullest device
   double slow_iterations = 0;
+  bool grows = false;  // the time above is that of the first iterations
 };
 
 // nullopt when the job breaks a rule of plans. `data_in_forward`: the log's forward timer holds the
 // wait for the batch, as Megatron-LM's does.
 std::optional<PredictedJob> predict(const Job& job, const costmodel::ModelSpec& model,
                                     bool data_in_forward);
+
+// Between two predictions of one fault: a share of the way, by ratios where both are positive.
+PredictedJob between(const PredictedJob& a, const PredictedJob& b, double share);
+
+// Two faults at once: their times add up, and memory changes by the ratio of each.
+PredictedJob both(const PredictedJob& a, const PredictedJob& b, const PredictedJob& neither);
 
 // The same from an estimate and its evaluator.
 PredictedJob predicted(const costmodel::Estimate& estimate, costmodel::Evaluator& evaluator,

@@ -20,6 +20,7 @@ struct Job {
   costmodel::Seconds data;  // for which an iteration waits for its batch; in the host's time too
   double slow_iterations = 0.01;  // the share of iterations that take much longer than the others
   bool one_node = false;          // the cluster's device is that of its slowest node alone
+  bool grows = false;             // later iterations take longer and longer
 };
 
 // The value of a key in a job, as a log says it; nullopt for a key that is not known here.

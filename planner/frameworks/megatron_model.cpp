@@ -239,7 +239,8 @@ void read_block(MegatronImport& in) {
 // of them is known here.
 std::int64_t vocabulary_by_name(MegatronImport& in, const std::string& type) {
   std::vector<std::string> names;
-  for (const char* flag : {"--tokenizer-model", "--tokenizer-prompt-format", "--vocab-file"}) {
+  for (const char* flag : {"--tokenizer-model", "--tokenizer-name-or-path",
+                           "--tokenizer-prompt-format", "--vocab-file"}) {
     const MegatronArgument* a = in.find(flag);
     if (a != nullptr && a->unknown.empty() && !a->values.empty())
       names.push_back(a->values.front());

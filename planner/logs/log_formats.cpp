@@ -8,82 +8,114 @@
 #include <string>
 
 #include "planner/logs/log_line.hpp"
+#include "planner/logs/trainer_lines.hpp"
 
 namespace planner {
 
 using namespace costmodel;
 
-namespace {
-
-bool holds(std::string_view line, std::string_view what) {
-  return line.find(what) != std::string_view::npos;
-}
-
-void say(LogDraft& draft, std::string_view key, std::string value) {
-  for (Saying& had : draft.log.said) {
+void keep_setting(LogDraft& draft, std::string_view key, std::string value) {
+  for (LoggedSetting& had : draft.log.settings) {
     if (had.key != key) continue;
     had.value = std::move(value);
     return;
   }
-  draft.log.said.push_back({std::string(key), std::move(value)});
+  draft.log.settings.push_back({std::string(key), std::move(value)});
 }
 
 constexpr double largest = 1e12;  // number in a log that is taken for one
 
 // The number of an iteration.
-std::int64_t counted(std::optional<double> number) {
+std::int64_t iteration_number(std::optional<double> number) {
   return number && *number > 0 && *number < largest ? static_cast<std::int64_t>(*number) : 0;
 }
 
-void say_number(LogDraft& draft, std::string_view key, std::optional<double> number) {
-  if (number && *number >= 1 && *number < largest) say(draft, key, fmt::format("{:.0f}", *number));
+void keep_number(LogDraft& draft, std::string_view key, std::optional<double> number) {
+  if (number && *number >= 1 && *number < largest)
+    keep_setting(draft, key, fmt::format("{:.0f}", *number));
 }
+
+void name_framework(LogDraft& draft, std::string_view name) {
+  if (draft.log.framework.empty()) draft.log.framework = name;
+}
+
+void raise_to(Bytes& highest, std::optional<double> bytes) {
+  if (bytes && *bytes < 1e18) highest = max(highest, Bytes(*bytes));
+}
+
+namespace {
 
 // A word of a framework and the key of a scenario for it.
 struct LogWord {
   std::string_view theirs, ours;
 };
 
-void name_framework(LogDraft& draft, std::string_view name) {
-  if (draft.log.framework.empty()) draft.log.framework = name;
-}
-
-void raise(Bytes& highest, std::optional<double> bytes) {
-  if (bytes && *bytes < 1e18) highest = max(highest, Bytes(*bytes));
-}
-
 std::optional<double> scaled(std::optional<double> number, double factor) {
   if (number) *number *= factor;
   return number;
 }
 
-constexpr double mebi = 1024.0 * 1024, gibi = 1024 * mebi;
+// Memory of a rank that prints it.
+void keep_rank(LogDraft& draft, double rank, std::optional<double> allocated,
+               std::optional<double> reserved) {
+  constexpr double most_ranks = 1e6;
+  constexpr std::size_t most_kept = 4096;
+  if (rank < 0 || rank > most_ranks || draft.log.ranks.size() >= most_kept) return;
+  const int number = static_cast<int>(rank);
+  const auto at = std::ranges::find(draft.log.ranks, number, &RankMemory::rank);
+  RankMemory& memory =
+      at != draft.log.ranks.end() ? *at : draft.log.ranks.emplace_back(RankMemory{number, {}, {}});
+  raise_to(memory.allocated, allocated);
+  raise_to(memory.reserved, reserved);
+}
+
+// What Megatron-LM prints of the model that it built: "number of parameters on (tensor, pipeline)
+// model parallel rank (0, 0): 1012345", ">  padded vocab (size: 50257) with 47 dummy tokens".
+bool read_megatron_model(std::string_view line, LogDraft& draft) {
+  if (holds(line, "padded vocab (size:")) {
+    keep_number(draft, "model.vocab", number_after(line, "padded vocab (size:"));
+    return true;
+  }
+  if (holds(line, "number of parameters on (tensor, pipeline) model parallel rank")) {
+    draft.log.rank_parameters = number_after(line, "):").value_or(0);
+    return true;
+  }
+  return false;
+}
 
 // Megatron-LM's line, and Megatron-Bridge's.
 bool read_megatron(std::string_view line, LogDraft& draft) {
   if (const auto ms = number_after(line, "elapsed time per iteration (ms):")) {
     name_framework(draft, holds(line, "samples/sec:") ? "Megatron-DeepSpeed" : "Megatron-LM");
     IterationLine& it = draft.iterations.emplace_back();
-    it.number = counted(number_after(line, "iteration"));
+    it.number = iteration_number(number_after(line, "iteration"));
     it.seconds = *ms / 1e3;
-    say_number(draft, "training.global_batch", number_after(line, "global batch size:"));
+    it.sequences_per_s = number_after(line, "samples/sec:").value_or(0);
+    it.samples_seen = number_after(line, "consumed samples:").value_or(0);
+    const auto rate = number_after(line, "throughput per GPU (TFLOP/s/GPU):");
+    if (rate) draft.flops_per_s.push_back(*rate * 1e12);
+    keep_number(draft, "training.global_batch", number_after(line, "global batch size:"));
     return true;
   }
   if (holds(line, "memory (MB) | allocated:")) {
-    raise(draft.log.allocated, scaled(number_after(line, "max allocated:"), mebi));
-    raise(draft.log.reserved, scaled(number_after(line, "max reserved:"), mebi));
+    const auto allocated = scaled(number_after(line, "max allocated:"), mebi);
+    const auto reserved = scaled(number_after(line, "max reserved:"), mebi);
+    raise_to(draft.log.allocated, allocated);
+    raise_to(draft.log.reserved, reserved);
+    if (const auto rank = number_after(line, "[Rank "))
+      keep_rank(draft, *rank, allocated, reserved);
     return true;
   }
   if (holds(line, "Step Time :") && holds(line, "TFLOP/s/GPU")) {
     draft.log.framework = "Megatron-Bridge";
     return true;
   }
-  if (!holds(line, "using world size:")) return false;
+  if (!holds(line, "using world size:")) return read_megatron_model(line, draft);
   constexpr std::array<LogWord, 4> sizes{{{"using world size:", "cluster.devices"},
                                           {"tensor-model-parallel size:", "plan.tp"},
                                           {"pipeline-model-parallel size:", "plan.pp"},
                                           {"context-parallel size:", "plan.cp"}}};
-  for (const LogWord& size : sizes) say_number(draft, size.ours, number_after(line, size.theirs));
+  for (const LogWord& size : sizes) keep_number(draft, size.ours, number_after(line, size.theirs));
   return true;
 }
 
@@ -95,8 +127,10 @@ bool read_nemo(std::string_view line, LogDraft& draft) {
   auto number = number_after(line, "global_step:");
   if (!number) number = number_after(line, "global_step=");
   if (!number) number = number_after(line, "iteration");
-  draft.iterations.push_back({.number = counted(number), .seconds = seconds});
-  say_number(draft, "training.global_batch", number_after(line, "global_batch_size:"));
+  draft.iterations.push_back({.number = iteration_number(number), .seconds = seconds});
+  keep_number(draft, "training.global_batch", number_after(line, "global_batch_size:"));
+  raise_to(draft.log.reserved, number_after(line, "max_memory_reserved:"));
+  raise_to(draft.log.allocated, number_after(line, "max_memory_allocated:"));
   return true;
 }
 
@@ -118,19 +152,25 @@ void read_device_mesh(std::string_view line, LogDraft& draft) {
   for (std::size_t i = 0; i < names.size(); ++i) {
     if (names[i].starts_with("dp")) data *= sizes[i];
     if (names[i] == "pp" || names[i] == "tp" || names[i] == "cp")
-      say_number(draft, "plan." + names[i], sizes[i]);
+      keep_number(draft, "plan." + names[i], sizes[i]);
   }
-  say_number(draft, "plan.dp", data);
+  keep_number(draft, "plan.dp", data);
 }
 
 bool read_torchtitan(std::string_view line, LogDraft& draft) {
-  const auto tokens = number_after(line, "tps:");
+  auto tokens = number_after(line, "tps:");
+  if (!tokens) tokens = number_after(line, "wps:");  // of 2024
   if (tokens && holds(line, "step:") && holds(line, "memory:")) {
     name_framework(draft, "torchtitan");
-    draft.iterations.push_back({.number = counted(number_after(line, "step:")),
+    draft.iterations.push_back({.number = iteration_number(number_after(line, "step:")),
                                 .stamp = stamp_of(line),
                                 .tokens_per_s_per_device = *tokens});
-    raise(draft.log.reserved, scaled(number_after(line, "memory:"), gibi));
+    raise_to(draft.log.reserved, scaled(number_after(line, "memory:"), gibi));
+    if (const auto rate = number_after(line, "tflops:")) draft.flops_per_s.push_back(*rate * 1e12);
+    return true;
+  }
+  if (holds(line, "total parameters") && holds(line, " size: ")) {  // "Model llama3 8B size: 8,030"
+    draft.log.parameters = number_after(line, " size: ").value_or(0);
     return true;
   }
   if (holds(line, "-D device mesh with [")) {
@@ -139,13 +179,13 @@ bool read_torchtitan(std::string_view line, LogDraft& draft) {
   }
   if (holds(line, "activation checkpointing to the model")) {
     for (const std::string_view kind : {"selective", "full"})
-      if (holds(line, kind)) say(draft, "plan.recompute", std::string(kind));
+      if (holds(line, kind)) keep_setting(draft, "plan.recompute", std::string(kind));
     return true;
   }
   if (!holds(line, "Training starts at step")) return false;
-  say_number(draft, "plan.micro_batch", number_after(line, "local batch size"));
-  say_number(draft, "training.global_batch", number_after(line, "global batch size"));
-  say_number(draft, "training.sequence", number_after(line, "sequence length"));
+  keep_number(draft, "plan.micro_batch", number_after(line, "local batch size"));
+  keep_number(draft, "training.global_batch", number_after(line, "global batch size"));
+  keep_number(draft, "training.sequence", number_after(line, "sequence length"));
   return true;
 }
 
@@ -160,8 +200,8 @@ bool read_deepspeed(std::string_view line, LogDraft& draft) {
     if (slash != std::string_view::npos) number = number_after(line.substr(slash), "/");
   }
   draft.iterations.push_back(
-      {.number = counted(number), .stamp = stamp_of(line), .sequences_per_s = *rate});
-  raise(draft.log.allocated, scaled(number_after(line, "MaxMemAllocated="), gibi));
+      {.number = iteration_number(number), .stamp = stamp_of(line), .sequences_per_s = *rate});
+  raise_to(draft.log.allocated, scaled(number_after(line, "MaxMemAllocated="), gibi));
   return true;
 }
 
@@ -170,29 +210,29 @@ bool read_nanotron(std::string_view line, LogDraft& draft) {
   if (!ms) return false;
   name_framework(draft, "nanotron");
   draft.iterations.push_back(
-      {.number = counted(number_after(line, "iteration:")),
+      {.number = iteration_number(number_after(line, "iteration:")),
        .seconds = *ms / 1e3,
        .tokens_per_s_per_device = number_after(line, "tokens_per_sec_per_gpu:").value_or(0)});
-  raise(draft.log.reserved, number_after(line, "cuda_max_memory_reserved:"));
-  say_number(draft, "training.global_batch", number_after(line, "global_batch_size:"));
+  raise_to(draft.log.reserved, number_after(line, "cuda_max_memory_reserved:"));
+  keep_number(draft, "training.global_batch", number_after(line, "global_batch_size:"));
   return true;
 }
 
 bool read_composer(std::string_view line, LogDraft& draft) {
   if (const auto batch = number_after(line, "[batch=")) {
-    draft.composer_batch = counted(batch);
+    draft.record = iteration_number(batch);
     return true;
   }
   if (const auto rate = number_after(line, "Train throughput/batches_per_sec:")) {
     name_framework(draft, "llm-foundry");
-    if (*rate > 0)
-      draft.iterations.push_back({.number = draft.composer_batch, .seconds = 1 / *rate});
+    if (*rate > 0) draft.iterations.push_back({.number = draft.record, .seconds = 1 / *rate});
     return true;
   }
-  raise(draft.log.reserved, scaled(number_after(line, "Train memory/peak_reserved_mem:"), 1e9));
-  raise(draft.log.allocated, scaled(number_after(line, "Train memory/peak_allocated_mem:"), 1e9));
-  say_number(draft, "plan.micro_batch",
-             number_after(line, "Train trainer/device_train_microbatch_size:"));
+  raise_to(draft.log.reserved, scaled(number_after(line, "Train memory/peak_reserved_mem:"), 1e9));
+  raise_to(draft.log.allocated,
+           scaled(number_after(line, "Train memory/peak_allocated_mem:"), 1e9));
+  keep_number(draft, "plan.micro_batch",
+              number_after(line, "Train trainer/device_train_microbatch_size:"));
   return holds(line, "Train memory/") || holds(line, "Train trainer/");
 }
 
@@ -218,14 +258,18 @@ constexpr std::array timer_names{
     TimerName{"forward", JobPart::forward},
     TimerName{"backward_inner", JobPart::backward},
     TimerName{"backward_allreduce", JobPart::gradient_sync},
+    TimerName{"backward-backward", JobPart::backward},  // of GPT-NeoX, these three
+    TimerName{"backward-allreduce", JobPart::gradient_sync},
+    TimerName{"batch generator", JobPart::data},
 };
 
-void read_timer(std::string_view name, const std::vector<double>& ms, LogDraft& draft) {
+void read_timer(std::string_view name, const std::vector<double>& ms, bool deepspeed,
+                LogDraft& draft) {
   const auto out_of_reach = [](double one) { return one < 0 || one > largest; };
   if (ms.empty() || ms.size() > 2 || std::ranges::any_of(ms, out_of_reach)) return;
   const auto* const known = std::ranges::find(timer_names, name, &TimerName::name);
   if (known == timer_names.end()) return;
-  draft.parts.push_back({known->part, ms.front() / 1e3, ms.back() / 1e3});
+  draft.parts.push_back({known->part, ms.front() / 1e3, ms.back() / 1e3, deepspeed});
 }
 
 // Arguments of Megatron-LM, and of DeepSpeed's config: "True" is "true", "None" "none".
@@ -247,11 +291,19 @@ constexpr std::array arguments{
     LogWord{"train_batch_size", "training.global_batch"},
     LogWord{"train_micro_batch_size_per_gpu", "plan.micro_batch"},
     LogWord{"zero_optimization_stage", "plan.zero"},
+    LogWord{"num_layers", "model.layers"},
+    LogWord{"hidden_size", "model.hidden"},
+    LogWord{"ffn_hidden_size", "model.ffn_hidden"},
+    LogWord{"num_attention_heads", "model.heads"},
+    LogWord{"num_experts", "model.experts"},
 };
 
 void read_argument(const DottedRow& row, LogDraft& draft) {
+  if (row.name == "params_dtype" && row.value == "torch.float32")
+    keep_setting(draft, "training.precision", "fp32");
   if (row.name == "fp8" || row.name == "bf16" || row.name == "fp16") {
-    if (row.value != "None" && row.value != "False") say(draft, "training.precision", row.name);
+    if (row.value != "None" && row.value != "False")
+      keep_setting(draft, "training.precision", row.name);
     return;
   }
   const auto* const known = std::ranges::find(arguments, row.name, &LogWord::theirs);
@@ -259,32 +311,34 @@ void read_argument(const DottedRow& row, LogDraft& draft) {
   if (known->ours == "plan.vpp" && row.value == "None") return;
   std::string value = row.value;
   std::ranges::transform(value, value.begin(), [](unsigned char c) { return std::tolower(c); });
-  say(draft, known->ours, value);
+  keep_setting(draft, known->ours, value);
 }
 
 // "time (ms) | forward-compute: 58.16 | ...", of one rank.
 bool read_timer_cells(std::string_view line, LogDraft& draft) {
   const auto at = line.find("time (ms) |");
   if (at == std::string_view::npos) return false;
+  const bool deepspeed = holds(line.substr(0, at), "ank");  // "[Rank 0]", "rank=0"
   for (const std::string_view cell : cells_of(line.substr(at))) {
     const auto colon = cell.find(':');
     if (colon != std::string_view::npos)
-      read_timer(cell.substr(0, colon), numbers_of(cell.substr(colon + 1)), draft);
+      read_timer(cell.substr(0, colon), numbers_of(cell.substr(colon + 1)), deepspeed, draft);
   }
   return true;
 }
 
 }  // namespace
 
-void read_log_line(std::string_view line, LogDraft& draft) {
+bool read_log_line(std::string_view line, LogDraft& draft) {
   for (const auto read : {read_megatron, read_nemo, read_torchtitan, read_deepspeed, read_nanotron,
-                          read_timer_cells, read_composer}) {
-    if (read(line, draft)) return;
+                          read_timer_cells, read_composer, read_trainer_line}) {
+    if (read(line, draft)) return true;
   }
-  if (const auto row = dotted_row(line)) {
-    read_timer(row->name, numbers_of(row->value), draft);
-    read_argument(*row, draft);
-  }
+  const auto row = dotted_row(line);
+  if (!row) return false;
+  read_timer(row->name, numbers_of(row->value), false, draft);
+  read_argument(*row, draft);
+  return false;  // a setting may be a sign too
 }
 
 std::vector<std::string_view> known_log_lines() {
@@ -293,7 +347,11 @@ std::vector<std::string_view> known_log_lines() {
           "torchtitan: 'step: ... memory: ... tps: ...'",
           "DeepSpeed: 'SamplesPerSec=...'",
           "nanotron: 'elapsed_time_per_iteration_ms: ...'",
-          "llm-foundry: 'Train throughput/batches_per_sec: ...'"};
+          "llm-foundry: 'Train throughput/batches_per_sec: ...'",
+          "Hugging Face, NeMo 1: a progress bar with s/it, 'train_runtime'",
+          "verl: 'timing_s/...'",
+          "OLMo: 'throughput/device/...'",
+          "PyTorch: 'CUDA out of memory'"};
 }
 
 }  // namespace planner

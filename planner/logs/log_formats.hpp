@@ -22,6 +22,7 @@
 //   (huggingface/nanotron issue 390 and pull request 23).
 // llm-foundry: "[batch=12/4800]:" and "Train throughput/batches_per_sec: 0.3258"
 //   (mosaicml/examples pull request 118, mosaicml/llm-foundry issue 444).
+// Trainers that draw a bar or print a dictionary: trainer_lines.hpp.
 #pragma once
 
 #include <optional>
@@ -38,11 +39,14 @@ struct IterationLine {
   std::optional<double> seconds;  // as printed
   std::optional<double> stamp;    // the line's time stamp
   double sequences_per_s = 0, tokens_per_s_per_device = 0;
+  double samples_seen = 0;  // since the job began
 };
 
 struct PartLine {
   JobPart part;
   double least, most;  // seconds
+  // GPT-NeoX prints its own timers and DeepSpeed's of the same iteration: one of the two counts.
+  bool deepspeed = false;
 };
 
 // A log as far as it has been read.
@@ -50,11 +54,22 @@ struct LogDraft {
   TrainingLog log;
   std::vector<IterationLine> iterations;
   std::vector<PartLine> parts;
-  std::int64_t composer_batch = 0;  // of llm-foundry's record that is being read
+  std::int64_t record = 0;  // the iteration of the record of several lines that is being read
+  std::vector<double> flops_per_s;  // of a device, by line
+  // Of a trainer's last line, over all that it ran; 0: there is none.
+  double summary_steps_per_s = 0, summary_samples_per_s = 0, summary_s = 0;
 };
 
-// Takes what the line says, if it is one of these.
-void read_log_line(std::string_view line, LogDraft& draft);
+// Takes what the line has, if it is one of these; false for another one.
+bool read_log_line(std::string_view line, LogDraft& draft);
+
+// Keeps a setting by the key of a scenario, a number only if it is one of at least 1.
+void keep_setting(LogDraft& draft, std::string_view key, std::string value);
+void keep_number(LogDraft& draft, std::string_view key, std::optional<double> number);
+void name_framework(LogDraft& draft, std::string_view name);
+// The number of an iteration; 0 for none.
+std::int64_t iteration_number(std::optional<double> number);
+void raise_to(costmodel::Bytes& highest, std::optional<double> bytes);
 
 // The lines looked for, for messages: one a framework.
 std::vector<std::string_view> known_log_lines();

@@ -9,6 +9,12 @@
 
 namespace planner {
 
+inline bool holds(std::string_view line, std::string_view what) {
+  return line.find(what) != std::string_view::npos;
+}
+
+inline constexpr double mebi = 1024.0 * 1024, gibi = 1024 * mebi;
+
 // The line without the sequences that colour a terminal (torchtitan writes them).
 std::string without_colors(std::string_view line);
 

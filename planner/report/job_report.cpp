@@ -9,6 +9,7 @@
 #include "costmodel/base/unit_text.hpp"
 #include "costmodel/estimate/evaluator.hpp"
 #include "costmodel/plan/plan_text.hpp"
+#include "planner/report/log_report.hpp"
 #include "planner/report/report_tables.hpp"
 
 namespace planner {
@@ -39,9 +40,16 @@ bool unsettled(const JobDiagnosis& d) {
 // The one to act on: where nothing is settled, the likeliest fault.
 const Culprit& suspect(const JobDiagnosis& d) { return d.culprits[unsettled(d) ? 1 : 0]; }
 
-std::string verdict(const JobDiagnosis& d) {
+std::string verdict(const JobReport& job) {
+  const JobDiagnosis& d = *job.diagnosis;
   const Culprit& first = suspect(d);
   const std::string chance = per_cent(first.probability);
+  if (first.name == "as-configured" && job.log->pace.median < job.estimate.interval.low) {
+    return fmt::format(
+        "Nothing slows this job ({}): it is faster than its interval, so the prediction or the "
+        "scenario is off.",
+        chance);
+  }
   if (first.name == "as-configured") {
     return fmt::format("Nothing stands out ({}): the job runs as its configuration makes it.",
                        chance);
@@ -49,11 +57,11 @@ std::string verdict(const JobDiagnosis& d) {
   if (unsettled(d)) {
     return fmt::format(
         "This log does not settle it. Nothing may be wrong ({}); the likeliest fault ({}): {}.",
-        per_cent(d.culprits.front().probability), chance, first.told);
+        per_cent(d.culprits.front().probability), chance, first.what);
   }
   const char* how =
       first.probability >= clear ? "Most likely" : "This log does not settle it; likeliest";
-  return fmt::format("{} ({}): {}.", how, chance, first.told);
+  return fmt::format("{} ({}): {}.", how, chance, first.what);
 }
 
 // What to log so that causes can be told apart.
@@ -81,18 +89,10 @@ std::string measured_text(const JobReport& job) {
       inside ? "inside" : "outside");
 }
 
-std::string log_text(const TrainingLog& log) {
-  const Pace& pace = log.pace;
-  std::string text = fmt::format(
-      "{}: {} lines counted, {} of the warm-up left out; spread {:.1f} %; slow ones: {}{}.",
-      log.framework, pace.counted, pace.warm_up, 100 * pace.spread, pace.slow.size(),
-      pace.period > 0 ? fmt::format(", one every {} iterations", pace.period) : "");
-  if (!pace.slow.empty()) {
-    const auto worst = std::ranges::max_element(pace.slow, {}, &LoggedIteration::time);
-    text +=
-        fmt::format(" Slowest: iteration {} with {}.", worst->number, format_seconds(worst->time));
-  }
-  return text;
+// The time from which changes are counted: the job's own, where its log is believed.
+Seconds base_of(const JobReport& job) {
+  return job.diagnosis && job.diagnosis->refusals.empty() ? job.log->pace.median
+                                                          : job.estimate.iteration;
 }
 
 Table change_table(const JobReport& job) {
@@ -104,7 +104,7 @@ Table change_table(const JobReport& job) {
            {"GiB", true, 2},
            {"", false, 0}},
           {}};
-  const Seconds now = job.log ? job.log->pace.median : job.estimate.iteration;
+  const Seconds now = base_of(job);
   for (const JobChange& c : job.changes) {
     t.rows.push_back(
         {fmt::format("{} {}", c.knob, c.change), format_seconds(now * c.ratio),
@@ -119,8 +119,12 @@ std::string best_text(const JobReport& job) {
   if (job.stopped) return "The search for the best plan was stopped.";
   if (!job.best) return "";
   const JobChange& c = job.best->change;
+  if (!job.estimate.fits() && c.ratio > 0.998) {
+    return fmt::format("The best plan that fits takes {} an iteration: {}.",
+                       format_seconds(job.best->estimate.iteration), c.change);
+  }
   if (c.ratio > 0.998) return "The plan is the best one, or as good.";
-  const Seconds now = job.log ? job.log->pace.median : job.estimate.iteration;
+  const Seconds now = base_of(job);
   return fmt::format(
       "The best plan is {:.1f} % faster: {} an iteration (90 % interval {} to {}; "
       "{} "
@@ -142,7 +146,7 @@ Table culprit_table(const JobDiagnosis& d) {
   for (const Culprit& c : d.culprits) {
     if (c.probability < least_told && !t.rows.empty()) continue;
     const bool none = c.name == "none-of-these";
-    t.rows.push_back({per_cent(c.probability), per_cent(c.prior), c.name, c.told,
+    t.rows.push_back({per_cent(c.probability), per_cent(c.prior), c.name, c.what,
                       none ? "" : format_seconds(c.predicted.iteration),
                       none || c.gained.value <= 0 ? "" : format_seconds(c.gained)});
   }
@@ -201,22 +205,25 @@ std::string culprit_text(const JobReport& job, const ReportStyle& style) {
   const JobDiagnosis& d = *job.diagnosis;
   const Culprit& first = suspect(d);
   std::string text = contradictions_text(d, style);
-  text += style.style.bold(escaped(verdict(d), style)) + "\n";
+  text += style.style.bold(escaped(verdict(job), style)) + "\n";
   text += bullet(measured_text(job), style);
-  if (first.gained.value > 0 && first.name != "as-configured") {
+  const bool likely = first.probability >= clear || first.gained > job.log->pace.median * clear;
+  if (first.gained.value > 0 && likely && first.name != "as-configured") {
     text += bullet(fmt::format("Repaired, an iteration should take about {} ({} less).",
                                format_seconds(first.repaired), format_seconds(first.gained)),
                    style);
   }
   text += bullet("Do: " + first.remedy, style);
-  int told = 0;
+  if (!first.test.empty() && first.probability < settled)
+    text += bullet("To settle it: " + first.test + ".", style);
+  int others = 0;
   for (const Culprit& c : d.culprits) {
     const bool other = &c != &first && c.name != "as-configured";
-    if (!other || c.probability < worth_telling || first.probability > settled || told == 2)
+    if (!other || c.probability < worth_telling || first.probability > settled || others == 2)
       continue;
-    ++told;
+    ++others;
     text +=
-        bullet(fmt::format("Or ({}): {}. {}", per_cent(c.probability), c.told, c.remedy), style);
+        bullet(fmt::format("Or ({}): {}. {}", per_cent(c.probability), c.what, c.remedy), style);
   }
   if (first.probability < clear && job.log->parts.empty())
     text += bullet(more_evidence(*job.log), style);
@@ -233,7 +240,7 @@ std::string evidence_text(const JobReport& job, const ReportStyle& style) {
   text +=
       section_title("Predicted beside measured, and what the likeliest cause would give", style);
   text += section_table(job_parts_table(d, *job.log), style);
-  text += bullet(log_text(*job.log), style);
+  text += log_text(*job.log, style);
   return text;
 }
 
@@ -241,10 +248,17 @@ std::string evidence_text(const JobReport& job, const ReportStyle& style) {
 
 std::string job_report(const JobReport& job, const Scenario& s, const ReportStyle& style) {
   std::string text;
-  if (job.diagnosis) text += culprit_text(job, style) + "\n";
+  const bool refused = job.diagnosis && !job.diagnosis->refusals.empty();
+  if (job.memory) text += memory_text(*job.memory, job.estimate, *job.log, style) + "\n";
+  if (refused) {
+    text += refusal_text(job.diagnosis->refusals, style);
+    text += bullet(measured_text(job), style) + "\n";
+  } else if (job.diagnosis) {
+    text += culprit_text(job, style) + "\n";
+  }
   text += heading(s, style);
   text += bullet(to_string(job.estimate.plan), style);
-  if (job.diagnosis) {
+  if (job.diagnosis && !refused) {
     text += evidence_text(job, style);
   } else {
     text +=
@@ -260,6 +274,7 @@ std::string job_report(const JobReport& job, const Scenario& s, const ReportStyl
             section_table(time_table(job.estimate, style.style.width, busiest), style);
     for (const auto& reason : reasons(job.estimate, busiest)) text += bullet(reason, style);
   }
+  if (refused) text += log_text(*job.log, style);
   text += fitting_report(job.fitting, style);
   text += section_title("What would help most, one change at a time", style);
   text += job.changes.empty() ? bullet("No plan one step away is faster and fits.", style)

@@ -8,6 +8,7 @@
 #include "costmodel/scenario/scenario.hpp"
 #include "planner/diagnosis/job_changes.hpp"
 #include "planner/diagnosis/job_diagnosis.hpp"
+#include "planner/diagnosis/memory_answer.hpp"
 #include "planner/diagnosis/remedies.hpp"
 #include "planner/logs/training_log.hpp"
 #include "planner/report/plan_report.hpp"
@@ -20,6 +21,7 @@ struct JobReport {
   std::string log_file;
   std::optional<TrainingLog> log;         // none: only the prediction, and what would help
   std::optional<JobDiagnosis> diagnosis;  // of the log
+  std::optional<MemoryAnswer> memory;     // of a log in which an allocation failed
   std::vector<JobChange> changes;
   std::vector<Remedy> fitting;  // changes with which it would fit, if it does not
   std::optional<BestPlan> best;

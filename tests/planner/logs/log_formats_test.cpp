@@ -20,7 +20,7 @@ LogDraft read(std::initializer_list<const char*> lines) {
 
 std::map<std::string, std::string> said(const LogDraft& draft) {
   std::map<std::string, std::string> all;
-  for (const Saying& one : draft.log.said) all[one.key] = one.value;
+  for (const LoggedSetting& one : draft.log.settings) all[one.key] = one.value;
   return all;
 }
 
@@ -47,6 +47,9 @@ TEST_CASE("Megatron-LM: an iteration, memory, sizes") {
   CHECK(draft.log.framework == "Megatron-LM");
   CHECK(draft.log.allocated.value == doctest::Approx(6245.5 * mebi));
   CHECK(draft.log.reserved.value == doctest::Approx(6600 * mebi));
+  REQUIRE(draft.log.ranks.size() == 2);
+  CHECK(draft.log.ranks[1].rank == 4);
+  CHECK(draft.log.ranks[1].allocated.value == doctest::Approx(6000 * mebi));
   CHECK(said(draft) == std::map<std::string, std::string>{{"cluster.devices", "64"},
                                                           {"plan.cp", "1"},
                                                           {"plan.pp", "2"},
@@ -204,8 +207,8 @@ TEST_CASE("other lines say nothing") {
             "WARNING: step is slow", "tps: 5"});
   CHECK(draft.iterations.empty());
   CHECK(draft.parts.empty());
-  CHECK(draft.log.said.empty());
-  CHECK(known_log_lines().size() == 6);
+  CHECK(draft.log.settings.empty());
+  CHECK(known_log_lines().size() == 10);
 }
 
 }  // namespace log_formats_test

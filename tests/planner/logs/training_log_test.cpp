@@ -115,7 +115,7 @@ TEST_CASE("figures that cannot be are passed over") {
   CHECK(log.iterations[0].number == 7);
   CHECK(log.pace.median.value == 1);
   CHECK(log.parts.empty());
-  CHECK(log.said.empty());
+  CHECK(log.settings.empty());
   CHECK(log.allocated.value == 0);
   CHECK(log.reserved.value == 0);
 }

@@ -60,7 +60,7 @@ TEST_CASE("where the log settles nothing, the report says so, and what to log") 
 TEST_CASE("nothing wrong is said as that") {
   Asked asked("megatron_slow_node");
   asked.job.diagnosis->culprits = {{.name = "as-configured",
-                                    .told = "it runs as configured",
+                                    .what = "it runs as configured",
                                     .remedy = "Nothing.",
                                     .prior = 0.3,
                                     .probability = 0.8}};

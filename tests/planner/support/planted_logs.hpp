@@ -38,6 +38,12 @@ struct Written {
   costmodel::Scenario scenario;
   std::int64_t sequences = 0;  // of an iteration, as run
   int every = 0;               // each so many iterations, one is slow; 0: none
+  double slow_times = 1.7;     // ... so many times as long
+  double growth = 0;           // of the time, from each iteration to the next
+  int step_at = 0;             // from this iteration on `step_times` as long; 0: never
+  double step_times = 1;
+  double jitter = 0.01;  // of an iteration
+  int lines = 30;        // iterations of the log
 };
 
 class Noise {
@@ -54,13 +60,14 @@ class Noise {
 
 inline double iteration(const Written& w, int n, Noise& noise) {
   const double warm = n == 1 ? 4 : n == 2 ? 1.3 : 1;
-  const double stall = w.every > 0 && n % w.every == 0 ? 1.7 : 1;
-  return w.seconds * noise.times(0.01) * warm * stall;
+  const double stall = w.every > 0 && n % w.every == 0 ? w.slow_times : 1;
+  const double step = w.step_at > 0 && n >= w.step_at ? w.step_times : 1;
+  return w.seconds * noise.times(w.jitter) * warm * stall * step * (1 + w.growth * n);
 }
 
 inline std::string megatron(const Written& w, Noise& noise, bool bridge) {
   std::string text;
-  for (int n = 1; n <= 30; ++n) {
+  for (int n = 1; n <= w.lines; ++n) {
     const double s = iteration(w, n, noise);
     if (bridge) text += fmt::format("Step Time : {:.2f}s GPU utilization: 312.4TFLOP/s/GPU\n", s);
     text += fmt::format(
@@ -96,7 +103,7 @@ inline std::string megatron(const Written& w, Noise& noise, bool bridge) {
 
 inline std::string nemo(const Written& w, Noise& noise) {
   std::string text;
-  for (int n = 1; n <= 40; ++n) {
+  for (int n = 1; n <= w.lines + 10; ++n) {
     text += fmt::format(
         "Training epoch 0, iteration {}/499 | lr: 3e-05 | consumed_samples: {} | "
         "global_batch_size: "
@@ -119,7 +126,7 @@ inline std::string torchtitan(const Written& w, Noise& noise) {
                         static_cast<double>(w.scenario.cluster.devices);
   std::string text;
   double now = 0;
-  for (int n = 1; n <= 30; ++n) {
+  for (int n = 1; n <= w.lines; ++n) {
     const double s = iteration(w, n, noise);
     now += s;
     const std::string tps = costmodel::format_integer(std::llround(tokens / s));
@@ -136,7 +143,7 @@ inline std::string torchtitan(const Written& w, Noise& noise) {
 inline std::string deepspeed(const Written& w, Noise& noise) {
   std::string text;
   double now = 0;
-  for (int n = 1; n <= 30; ++n) {
+  for (int n = 1; n <= w.lines; ++n) {
     const double s = iteration(w, n, noise);
     now += s;
     const auto ms = [&](JobPart part) {
@@ -169,7 +176,7 @@ inline std::string thousands(double n) {
 inline std::string nanotron(const Written& w, Noise& noise) {
   const double tokens = static_cast<double>(w.sequences * w.scenario.training.sequence);
   std::string text;
-  for (int n = 1; n <= 60; ++n) {
+  for (int n = 1; n <= w.lines + 30; ++n) {
     const double s = iteration(w, n, noise);
     text += fmt::format(
         "10/17/2026 16:31:56 [INFO|DP=0|PP=0|TP=0]: iteration: {} / 378950 | consumed_tokens: {} | "
