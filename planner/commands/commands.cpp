@@ -7,8 +7,8 @@
 
 #include "costmodel/base/error.hpp"
 #include "costmodel/base/output_file.hpp"
-#include "costmodel/config/override.hpp"
 #include "costmodel/base/path.hpp"
+#include "costmodel/config/override.hpp"
 #include "costmodel/config/yaml.hpp"
 #include "costmodel/serving/serving_reader.hpp"
 #include "planner/commands/batch_command.hpp"
