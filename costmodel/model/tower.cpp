@@ -36,6 +36,7 @@ static_assert([] {
 }());
 
 constexpr std::int64_t most_columns = 4'194'304;
+constexpr std::int64_t most_merged = 1'000'000'000'000;  // which no tower has: no overflow
 
 std::optional<std::int64_t> parse_size(const std::string& word) {
   std::int64_t value = 0;
@@ -67,7 +68,7 @@ void settle(StepShape& s) {
     case drop: s.out_rows = std::max<std::int64_t>(1, s.rows - rows); return;
     case layernorm: s.parameters = 2 * k; return;
     case rmsnorm: s.parameters = k; return;
-    case merge: s.out_columns = columns * rows; [[fallthrough]];
+    case merge: s.out_columns = std::min(columns, most_merged / rows) * rows; [[fallthrough]];
     case pool: s.out_rows = ceil_div(s.rows, rows); return;
     case gelu:
     case silu: return;

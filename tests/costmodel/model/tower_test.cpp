@@ -52,6 +52,11 @@ TEST_CASE("steps change tokens and columns, and their parameters are counted") {
   CHECK((sound[2].out_rows == 151 && sound[3].out_rows == 76));
 }
 
+TEST_CASE("merges beyond any width stay numbers") {
+  const std::vector<TowerStep> many(64, parse_step("merge 4194304").value());
+  for (const StepShape& shape : shapes_of(many, 16, 4)) CHECK(shape.out_columns > 0);
+}
+
 TEST_CASE("patches of an image, frames of a clip") {
   TowerSpec tower;
   tower.encoder.hidden = 8;
