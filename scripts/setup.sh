@@ -54,6 +54,7 @@ install_packages() {  # GROUP...: installs what is missing, or says what that is
 ensure_packages() {  # GROUP...: install_packages, unless that was done since packages.txt changed
   local stamp="build/.packages-${*: -1}"
   [ "$stamp" -nt scripts/packages.txt ] && return
+  mkdir -p build
   if install_packages "$@"; then touch "$stamp"; fi
 }
 
