@@ -10,3 +10,4 @@ add_library(yaml-cpp STATIC IMPORTED)
 set_target_properties(yaml-cpp PROPERTIES IMPORTED_LOCATION ${yaml_archive} INTERFACE_INCLUDE_DIRECTORIES ${yaml_headers})
 
 set(Boost_USE_STATIC_LIBS ON)
+set(CMAKE_FIND_LIBRARY_SUFFIXES .a)  # of zlib and SQLite
