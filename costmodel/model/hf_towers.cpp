@@ -59,6 +59,9 @@ constexpr std::string_view
         "ffn_hidden=intermediate_size:4096 activation=hidden_act:gelu normalization:layernorm "
         "linear_bias:true qkv_bias=qkv_bias|attention_bias:true gated_mlp:false positions:none "
         "patch=patch_size:14 image_size=image_size:448 channels=num_channels:3 layer_vectors:2";
+constexpr std::string_view qwen3_rows =
+    "layers=depth:27 hidden=hidden_size:1152 ffn_hidden=intermediate_size:4304 "
+    "patch=patch_size:16";
 
 constexpr HfTower towers[] = {
     {"qwen2_vl",
@@ -78,18 +81,14 @@ constexpr HfTower towers[] = {
     {"qwen3_vl qwen3_vl_moe",
      "*",
      "vision_config",
-     {qwen_rows,
-      "layers=depth:27 hidden=hidden_size:1152 ffn_hidden=intermediate_size:4304 "
-      "patch=patch_size:16"},
+     {qwen_rows, qwen3_rows},
      "linear {h} bias, positions {num_position_embeddings:2304}",
      "layernorm, merge {m}, linear {hm} bias, gelu, linear {o} bias",
      "merge {m}, layernorm, linear {hm} bias, gelu, linear {o} bias"},
     {"qwen3_5 qwen3_5_moe",
      "*",
      "vision_config",
-     {qwen_rows,
-      "layers=depth:27 hidden=hidden_size:1152 ffn_hidden=intermediate_size:4304 "
-      "patch=patch_size:16"},
+     {qwen_rows, qwen3_rows},
      "linear {h} bias, positions {num_position_embeddings:2304}",
      "layernorm, merge {m}, linear {hm} bias, gelu, linear {o} bias"},
     // The class token is left out of the layer's result that the projector reads.

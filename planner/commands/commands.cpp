@@ -330,6 +330,8 @@ const std::vector<CommandRow>& command_rows() {
 // the number of devices stays.
 Options with_calibration(Options options, const ConfigPath& path) {
   if (options.calibrated.empty()) return options;
+  find_config(path, "clusters", options.calibrated,
+              mark_of_argument("--calibrated", options.calibrated));
   const std::string file = scenario_operand(options.operands.front(), options, path);
   bool named = false;
   if (format_of(file) == JobFormat::scenario) {

@@ -62,6 +62,7 @@ const std::vector<Fault> faults{
     {"plan llama.yaml --top none"},
     {"evaluate llama.yaml --color sometimes"},
     {"evaluate llama.yaml --config-path nowhere"},
+    {"evaluate llama.yaml --calibrated nowhere.yaml"},
     {"evaluate llama.yaml --out nowhere/report.txt"},
     {"evaluate llama.yaml --out folder"},
     {"list modls"},
