@@ -41,20 +41,30 @@ double cast_bytes(Precision precision) {
 }
 
 // Operands narrower than 16 bits are cast for each product: forward x and W, backward the output
-// gradient.
+// gradient. `bytes`: moved an element.
 Seconds cast_time(double m, double n, double k, double matrices, Pass pass,
-                  const DeviceSpec& device, Precision precision) {
+                  const DeviceSpec& device, Precision precision, double bytes) {
   if (!is_narrow(precision) || pass == Pass::weight_gradient) return {};
   const double elements = pass == Pass::forward ? m * k + matrices * n * k : m * n;
-  return streaming_time(Bytes(elements * cast_bytes(precision)), pass == Pass::forward ? 2 : 1,
-                        device);
+  return streaming_time(Bytes(elements * bytes), pass == Pass::forward ? 2 : 1, device);
+}
+
+// A frozen weight in fp8 that is kept once has no weight gradient, for which alone x and the output
+// gradient would be transposed; it is itself, read and written in a byte, for the input gradient.
+Seconds frozen_cast_time(double m, double n, double k, Pass pass, const DeviceSpec& device,
+                         Precision precision) {
+  const Seconds cast = cast_time(m, n, k, 0, pass, device, precision, 2 + 1);
+  return pass == Pass::input_gradient ? cast + streaming_time(Bytes(2 * n * k), 1, device) : cast;
 }
 
 Seconds time(const Linear& o, Pass pass, const DeviceSpec& device, Precision training) {
   const Precision precision = precision_of(o, training);
   const auto m = static_cast<double>(o.m), n = static_cast<double>(o.n),
              k = static_cast<double>(o.k);
-  const Seconds cast = cast_time(m, n, k, o.narrow_weight ? 0 : 1, pass, device, precision);
+  const Seconds cast = o.weight_once && is_narrow(precision)
+                           ? frozen_cast_time(m, n, k, pass, device, precision)
+                           : cast_time(m, n, k, o.narrow_weight ? 0 : 1, pass, device, precision,
+                                       cast_bytes(precision));
   switch (pass) {
     case Pass::forward: return cast + product_time(1, m, n, k, device, precision);
     case Pass::input_gradient: return cast + product_time(1, m, k, n, device, precision);
@@ -70,9 +80,9 @@ Seconds time(const GroupedLinear& o, Pass pass, const DeviceSpec& device, Precis
   const auto groups = static_cast<double>(o.experts), m = static_cast<double>(o.m),
              n = static_cast<double>(o.n), k = static_cast<double>(o.k);
   const Seconds cast =
-      groups * o.start +
-      (o.casts_input ? cast_time(m, n, k, o.narrow_weight ? 0 : groups, pass, device, precision)
-                     : Seconds(0));
+      groups * o.start + (o.casts_input ? cast_time(m, n, k, o.narrow_weight ? 0 : groups, pass,
+                                                    device, precision, cast_bytes(precision))
+                                        : Seconds(0));
   const double rows = m / groups;
   switch (pass) {
     case Pass::forward: return cast + product_time(groups, rows, n, k, device, precision);

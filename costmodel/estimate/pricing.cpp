@@ -80,6 +80,7 @@ LayerContext context_of(const ParallelPlan& plan, const Workload& on) {
           .element = storage_bytes(on.training.precision),
           .operands_of_8_bits =
               on.training.precision == Precision::fp8 || on.training.precision == Precision::mxfp8,
+          .one_scale = on.training.precision == Precision::fp8,
           .saved_input = stack.memory.narrow_saved_inputs && is_narrow(on.training.precision)
                              ? operand_bytes(on.training.precision)
                              : 0,

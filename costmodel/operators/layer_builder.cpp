@@ -136,7 +136,8 @@ TensorId LayerBuilder::linear(Site site, TensorId x, TensorId kept, std::int64_t
                        .bias = bias,
                        .regather = regather,
                        .wide = wide,
-                       .narrow_weight = keeps_narrow_base()};
+                       .narrow_weight = keeps_narrow_base(),
+                       .weight_once = keeps_narrow_base() && context_.one_scale};
   return add(site, product, with_weight(site, x, n, k), rows, n, {kept});
 }
 
@@ -342,19 +343,21 @@ bool LayerBuilder::keeps_narrow_base() const {
 }
 
 // Only adapters are trained: all other weights are frozen. A frozen product keeps no input, and
-// what has no gradient keeps nothing. A narrow operand is kept by rows and by columns, for the
-// product and for its input gradient (Transformer Engine).
+// what has no gradient keeps nothing. A base in mxfp8 is kept by rows and by columns, whose blocks
+// have scales of their own; one with a scale a tensor once, and transposed when a gradient needs it
+// (disable_parameter_transpose_cache of NeMo's scripts/performance/llm/finetune_llama3_70b.py and
+// of NVIDIA's MLPerf v4.0 code).
 void LayerBuilder::freeze() {
   list_.adapted = true;
   for (Node& node : list_.nodes) {
     if (is_adapter(node.site)) continue;
     const auto* product = std::get_if<Linear>(&node.op);
     const auto* experts = std::get_if<GroupedLinear>(&node.op);
-    const bool twice = (product != nullptr && product->narrow_weight && !product->wide) ||
-                       (experts != nullptr && experts->narrow_weight);
-    node.frozen_bytes = twice ? 2 * context_.tuning.base_bytes(context_.element)
-                        : reads_weight(list_, node) ? context_.tuning.base_bytes(context_.element)
-                                                    : context_.element;
+    const bool narrow = product != nullptr && product->narrow_weight && !product->wide;
+    const bool once = narrow ? product->weight_once : reads_weight(list_, node);
+    const bool twice = experts != nullptr ? experts->narrow_weight : narrow && !once;
+    const double stored = context_.tuning.base_bytes(context_.element);
+    node.frozen_bytes = twice ? 2 * stored : once ? stored : context_.element;
     if (is_matrix(node.op)) node.saved.clear();
   }
   const std::vector<bool> gradient = with_gradient(list_);

@@ -178,6 +178,26 @@ TEST_CASE("eight-bit products leave attention in 16 bits") {
   CHECK(std::abs(narrow_less_half(Pass::weight_gradient).value) <= 1e-15);
 }
 
+TEST_CASE("a frozen weight of 8 bits that is kept once is transposed for its input gradient") {
+  DeviceSpec device = fixtures::device();
+  device.peak[static_cast<std::size_t>(Precision::fp8)] = FlopsPerSecond(624e12);
+  constexpr double m = 8192, n = 4096, k = 2048;
+  Linear trained{8192, 4096, 2048, false, false};
+  trained.narrow_weight = true;
+  Linear frozen = trained;
+  frozen.weight_once = true;
+  const auto longer = [&](Pass pass) {
+    return device_time(frozen, pass, device, Precision::fp8).value -
+           device_time(trained, pass, device, Precision::fp8).value;
+  };
+  const auto moved = [&](double bytes) { return streaming_time(Bytes(bytes), 0, device).value; };
+  const double start = streaming_time(Bytes(0), 1, device).value;
+  // What is not transposed, a byte less; W itself, in one byte and out one.
+  CHECK(relative_error(-longer(Pass::forward), moved(m * k)) <= 1e-6);
+  CHECK(relative_error(longer(Pass::input_gradient) - start, moved(2 * n * k) - moved(m * n)) <=
+        1e-6);
+}
+
 TEST_CASE("narrow weight gradients of products in groups have a rate of their own") {
   DeviceSpec device = fixtures::device();
   device.peak[static_cast<std::size_t>(Precision::fp8)] =

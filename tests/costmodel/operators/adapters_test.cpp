@@ -116,9 +116,9 @@ TEST_CASE("adapters over tensor ranks: what Megatron-Bridge's ParallelLinearAdap
 }
 
 TEST_CASE("among products in fp8 adapters stay in 16 bits, and a base in fp8 is not dequantised") {
-  const auto block = [](const std::string& base) {
+  const auto block = [](const std::string& base, Precision products = Precision::fp8) {
     Scenario s = tuned("method: lora, targets: attention, base_precision: " + base, "nemo-2025");
-    s.training.precision = Precision::fp8;
+    s.training.precision = products;
     return block_of(s, 4, true);
   };
   const OpList narrow = block("fp8"), wide = block("bf16");
@@ -128,8 +128,13 @@ TEST_CASE("among products in fp8 adapters stay in 16 bits, and a base in fp8 is 
   CHECK(precision_of(qkv, Precision::fp8) == Precision::fp8);
   CHECK(qkv.narrow_weight);
   CHECK(count(narrow, Site::dequantised_weight) == 0);
-  // By rows and by columns, a byte each; else once in 16 bits, and cast for each product.
-  CHECK(node_at(narrow, Site::qkv).frozen_bytes == 2);
+  // By rows alone, a byte; blocks of mxfp8 by rows and by columns; else once in 16 bits, and cast
+  // for each product.
+  CHECK(qkv.weight_once);
+  CHECK(node_at(narrow, Site::qkv).frozen_bytes == 1);
+  const OpList blocks = block("fp8", Precision::mxfp8);
+  CHECK_FALSE(std::get<Linear>(node_at(blocks, Site::qkv).op).weight_once);
+  CHECK(node_at(blocks, Site::qkv).frozen_bytes == 2);
   CHECK(node_at(wide, Site::qkv).frozen_bytes == 2);
   CHECK_FALSE(std::get<Linear>(node_at(wide, Site::qkv).op).narrow_weight);
   CHECK(count(wide, Site::dequantised_weight) == 0);
