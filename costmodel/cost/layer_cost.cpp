@@ -17,6 +17,7 @@ Cost& Cost::operator+=(const Cost& o) {
   executed += o.executed;
   traffic += o.traffic;
   host += o.host;
+  waited += o.waited;
   ep_slack += o.ep_slack;
   return *this;
 }
@@ -30,6 +31,7 @@ void Cost::add(const Cost& o, double times) {
   executed += o.executed * times;
   traffic += o.traffic * times;
   host += o.host * times;
+  waited += o.waited * times;
   ep_slack += o.ep_slack * times;
 }
 
@@ -129,7 +131,9 @@ bool in_graph(GraphScope scope, const Overlap& overlap) {
 // Least times for which the host keeps the device waiting, spent on launches and on collectives.
 void wait_for_host(Cost& cost, Seconds least) {
   const Seconds communication = cost.time() - cost.compute;
-  cost.compute = max(cost.compute, least - communication);
+  const Seconds waits = max(Seconds(0), least - communication - cost.compute);
+  cost.compute += waits;
+  cost.waited += waits;
   cost.ep_slack = min(cost.ep_comm, cost.time() - least);
 }
 
@@ -305,6 +309,10 @@ LayerCost layer_cost(const OpList& list, Recomputed what, const Pricing& pricing
   cost.input_gradient = price(input_gradient_steps(list), list, pricing);
   cost.weight_gradient = price(weight_gradient_steps(list), list, pricing);
   cost.recompute = price(recompute_steps(list, what, pricing.checkpoint_stops), list, pricing);
+  if (pricing.recomputed.value > 0) {
+    cost.recompute.host += cost.recompute.kernels * pricing.recomputed;
+    wait_for_host(cost.recompute, cost.recompute.host);
+  }
   cost.footprint = footprint(list, what);
   if (list.adapted) add_frozen(list, pricing, cost);
   if (std::ranges::any_of(list.nodes, attends_in_samples, &Node::op))
@@ -314,6 +322,7 @@ LayerCost layer_cost(const OpList& list, Recomputed what, const Pricing& pricing
     if (node.frozen()) continue;
     const double weights = weights_of(node.op);
     cost.weights += weights;
+    cost.tensors += weights > 0 ? std::max(1, joined_after_norm(node.site)) : 0;
     cost.largest_weights = std::max(cost.largest_weights, weights);
     if (is_expert(node.op)) cost.expert_weights += weights;
   }

@@ -25,6 +25,7 @@ struct Cost {
   // Of one pass; sums leave them out. Launches are kernels, or calls where those are counted.
   int kernels = 0, launches = 0;
   Seconds host;      // time of the launches
+  Seconds waited;    // of compute: the device waits for them
   Seconds ep_slack;  // of ep_comm: what other work may hide, for the host has launched it by then
   Seconds time() const { return compute + tp_comm + cp_comm + ep_comm; }
   Cost& operator+=(const Cost& o);
@@ -43,6 +44,7 @@ struct LayerCost {
   double partial_weights = 0;  // those whose gradients are summed over the tensor ranks
   double largest_weights = 0;  // the largest number in one operator
   int products = 0;            // operators with a weight matrix
+  int tensors = 0;             // trained parameter tensors where no products are joined
   OptimizerShare optimizer;    // of optimizers that treat parameters unlike
   // With adapters: of weights that are not trained, which `weights` are without.
   Bytes frozen, frozen_experts, largest_frozen;
@@ -60,6 +62,7 @@ struct Pricing {
   Overlap overlap;
   bool backward_tp_overlap = false;
   Seconds kernel_launch;  // minimum time per kernel: the host's launch, or a graph's replay
+  Seconds recomputed;     // added to that in a recomputation
   Seconds blocked;        // idle time after a kernel, when the host waits for each kernel to end
   double elementwise_factor = 1;
   double permute_factor = 1;

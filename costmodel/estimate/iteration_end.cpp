@@ -124,6 +124,7 @@ struct RankPass {
   Seconds forward, backward;
   Seconds between_forward, between_backward;
   double layers = 0;
+  Seconds lead;  // of the host, at the end
 };
 
 // Where ZeRO-2's and 3's own collectives of a pass use other links than those between the groups,
@@ -141,6 +142,7 @@ RankPass pass_of(const PlanInputs& in, std::span<const StageRow> rows,
     const StageRow& row = rows[in.row_of(v, kind.rank)];
     pass.forward += row.forward.time();
     pass.backward += row.backward.time() + row.recompute.time();
+    pass.lead = row.lead;
     if (in.groups == nullptr) continue;
     pass.between_forward +=
         beside_zero(in, row.forward.time(), row.zero_forward, row.zero_sent_forward);
@@ -165,6 +167,17 @@ RankPass pass_of(const PlanInputs& in, std::span<const StageRow> rows,
 // table at an end.
 double parameter_tensors(const PlanInputs& in, double layers) {
   return layers * (in.layers.kinds.front().again->products + 2) + 1;
+}
+
+// The host's time to clip gradients and to start the optimizer: it handles each parameter tensor by
+// itself, and the kernels are launched for many of them at the end.
+Seconds launches_of_step(const PlanInputs& in, const AlikeStages::Kind& rank) {
+  const Seconds each = in.on.training.stack.host.parameter;
+  if (each.value == 0 || in.plan.pp > 1) return {};
+  double tensors = in.layers.embedding->tensors + in.layers.head->tensors;
+  for (const LayerPrices::Kind& kind : in.layers.all())
+    tensors += static_cast<double>(kind.again->tensors) * kind.number(rank.layers);
+  return each * tensors;
 }
 
 AfterPipeline after_pipeline(const PlanInputs& in, const RankParameters& weights,
@@ -244,8 +257,12 @@ std::vector<AfterPipeline> after_pipeline(const PlanInputs& in,
   const GroupLayout tensor = in.mesh.layout(Axis::tensor, in.on.cluster);
   std::vector<AfterPipeline> all;
   all.reserve(weights.size());
-  for (std::size_t i = 0; i < weights.size(); ++i)
-    all.push_back(after_pipeline(in, weights[i], pass_of(in, rows, in.alike->kinds[i]), tensor));
+  for (std::size_t i = 0; i < weights.size(); ++i) {
+    const AlikeStages::Kind& rank = in.alike->kinds[i];
+    const RankPass pass = pass_of(in, rows, rank);
+    AfterPipeline& after = all.emplace_back(after_pipeline(in, weights[i], pass, tensor));
+    after.optimizer = max(after.optimizer, launches_of_step(in, rank) - pass.lead);
+  }
   if (in.plan.offload.optimizer > 0) share_with_host(in, weights, all);
   return all;
 }

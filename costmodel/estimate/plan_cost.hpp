@@ -27,6 +27,9 @@ struct StageRow {
   Seconds zero_sent_forward, zero_sent_backward;  // of groups of shards: all, hidden ones as well
   Seconds copies_forward, copies_backward;  // in the above: copies of sharded parameters, additions
                                             // of gradients, and the host's launches of them
+  Seconds hidden_forward, hidden_backward;  // not in the above: waits for launches that the host's
+                                            // lead spares
+  Seconds lead;                             // of the host, after an iteration's last micro-batch
   // With packed samples: attention of the rank with the longest ones beyond the mean's.
   Seconds longest_forward, longest_backward;
 };

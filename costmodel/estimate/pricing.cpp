@@ -176,6 +176,7 @@ Pricing pricing_of(const ParallelPlan& plan, const Workload& on) {
       on.training.overlap,
       on.training.stack.collectives.backward_tp_overlap,
       kernel_launch(on),
+      on.training.overlap.cuda_graph ? Seconds(0) : stack.host.recomputed,
       on.training.overlap.cuda_graph ? Seconds(0) : on.cluster.launch_blocked,
       compiled ? 1.0 : stack.kernels.elementwise_factor,
       compiled ? 1.0 : stack.experts.permute_factor,

@@ -16,16 +16,28 @@ void take(StepKernels& sum, KernelOp op, bool forward, double elements, double o
 }
 
 // By how much a pass is longer with these kernels: the slower of host and device decides.
-Seconds lengthened(const Cost& pass, const StepKernels& more, Seconds launch, int& kernels) {
-  Seconds time;
-  kernels = 0;
+struct Longer {
+  Seconds time, waited;
+  int kernels = 0;
+};
+Longer lengthened(const Cost& pass, const StepKernels& more, Seconds launch) {
+  Longer by;
+  Seconds device = pass.compute - pass.waited;
   for (const KernelTime& each : more) {
-    time += each.time;
-    kernels += each.kernels;
+    device += each.time;
+    by.kernels += each.kernels;
   }
   const Seconds communication = pass.time() - pass.compute;
-  const Seconds host = pass.host + kernels * launch - communication;
-  return max(pass.compute + time, host) - pass.compute;
+  const Seconds host = pass.host + by.kernels * launch - communication;
+  by.time = max(device, host) - pass.compute;
+  by.waited = max(Seconds(0), host - device) - pass.waited;
+  return by;
+}
+
+void add(const Longer& by, Seconds launch, double times, Cost& pass) {
+  pass.compute += by.time * times;
+  pass.waited += by.waited * times;
+  pass.host += by.kernels * times * launch;
 }
 
 void add(const PlanInputs& in, const LayerCost& layer, double times, const ShardedUnit& unit,
@@ -33,13 +45,11 @@ void add(const PlanInputs& in, const LayerCost& layer, double times, const Shard
   if (times == 0) return;
   const ShardCopies copies = shard_copies(layer, unit, in.plan, in.on, in.micro_batches);
   const Seconds launch = kernel_launch(in.on);
-  int forward = 0, backward = 0;
-  const Seconds ahead = lengthened(layer.forward, copies.forward, launch, forward) * times,
-                after = lengthened(layer.backward, copies.backward, launch, backward) * times;
-  row.forward.compute += ahead;
-  row.backward.compute += after;
-  row.forward.host += forward * times * launch;
-  row.backward.host += backward * times * launch;
+  const Longer forward = lengthened(layer.forward, copies.forward, launch),
+               backward = lengthened(layer.backward, copies.backward, launch);
+  add(forward, launch, times, row.forward);
+  add(backward, launch, times, row.backward);
+  const Seconds ahead = forward.time * times, after = backward.time * times;
   // They are of weights: in a split backward, of the weight gradient.
   if (splits_backward(in.plan.schedule)) row.weight_gradient.compute += after;
   row.copies_forward += ahead;

@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "costmodel/cost/collective.hpp"
+#include "costmodel/estimate/launch_queue.hpp"
 #include "costmodel/estimate/shard_copies.hpp"
 #include "costmodel/estimate/zero_plus_plus.hpp"
 #include "costmodel/machine/cluster_spec.hpp"
@@ -265,10 +266,32 @@ void add_longest(const PlanInputs& in, StageRow& row) {
   }
 }
 
+// What the host's lead hides of the waits of the only stage, where the framework's kernels are
+// known, and so how many it launches.
+void queue_launches(const PlanInputs& in, StageRow& row) {
+  if (in.plan.pp > 1 || in.plan.chunks() > 1 || kernel_set(in.on.training).empty()) return;
+  QueuedWork work;
+  work.micro_batches = in.micro_batches;
+  work.forward = {row.forward.waited, row.forward.time() - row.forward.host};
+  work.backward = {
+      row.backward.waited + row.recompute.waited,
+      row.backward.time() + row.recompute.time() - row.backward.host - row.recompute.host};
+  // The host reads how many rows each expert has (torch.bincount does, and splits of an exchange).
+  const Cost& head = in.layers.head->forward;
+  if (in.on.model.experts > 0) work.after_wait = head.time() - head.host;
+  const QueueLead lead = queue_lead(work);
+  row.forward.compute -= lead.forward;
+  row.backward.compute -= lead.backward;
+  row.hidden_forward = lead.forward;
+  row.hidden_backward = lead.backward;
+  row.lead = lead.left;
+}
+
 // Of a row that is empty.
 void price(const PlanInputs& in, std::size_t k, const Pace& pace, StageRow& row) {
   sum_layers(in, k, row);
   add_copies(in, k, row);
+  queue_launches(in, row);
   if (in.on.training.packing.attended > 0) add_longest(in, row);
   if (pace.together) {
     change_costs(row, [&](Cost& cost) { cost.compute *= *pace.together; });

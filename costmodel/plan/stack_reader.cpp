@@ -257,6 +257,8 @@ const Keys<Host>& launch_keys() {
       key::required_source<H>(),
       key::number<H>("kernel_s", &H::kernel_launch, 0, 10,
                      "host time per kernel, where the framework adds to the bare launch"),
+      key::number<H>("recomputed_kernel_s", &H::recomputed, 0, 1,
+                     "host time added to each launch of a recomputation: hooks of the checkpoint"),
       key::number<H>(
           "collective_s", &H::collective_wait, 0, 10,
           "added to each exposed tensor-parallel collective and pipeline transfer: ranks "
@@ -265,6 +267,9 @@ const Keys<Host>& launch_keys() {
                      "host time per micro-batch and (virtual) stage"),
       key::number<H>("iteration_s", &H::iteration, 0, 10,
                      "host time per iteration: loss scale, norms and counters read back"),
+      key::number<H>("parameter_s", &H::parameter, 0, 1,
+                     "host time per parameter tensor of clipping gradients and of the optimizer, "
+                     "hidden where the host is ahead of the device"),
       key::flag<H>("counts_calls", &H::counts_calls,
                    "the host's calls in layers with experts are counted as Megatron-LM makes "
                    "them, each as long as the device's launch.call_s"),

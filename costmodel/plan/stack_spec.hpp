@@ -153,10 +153,12 @@ struct StackZero {
 // iteration. Read by prices of kernels and by the costs of stages and iterations (estimate/).
 struct StackHost {
   Seconds kernel_launch;    // per kernel, where the framework adds to the bare launch
+  Seconds recomputed;       // added to that where checkpoints wrap the operators
   Seconds collective_wait;  // added to each exposed tensor-parallel collective and pipeline
                             // transfer: ranks do not arrive at the same time
   Seconds micro_batch;  // per micro-batch and (virtual) stage: batch broadcast, loss collection,
                         // Python between layers
+  Seconds parameter;    // per parameter tensor: its gradient clipped, its optimizer started
   Seconds iteration;    // per iteration: loss scale, norms and counters read back
   bool counts_calls = false;  // the calls of its layers with experts are those of
                               // operators/host_calls, each as long as the device's host_call

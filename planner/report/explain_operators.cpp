@@ -188,6 +188,8 @@ class StageParts {
     const Passes priced{
         cost_.stages[stage_].forward.time(),
         cost_.stages[stage_].backward.time() + cost_.stages[stage_].recompute.time()};
+    add("waits for launches that the host's lead spares",
+        {cost_.stages[stage_].hidden_forward * -1, cost_.stages[stage_].hidden_backward * -1});
     rest("devices of a node together, clocks raised while others wait", priced);
     const Seconds host = evaluator_.training().stack.host.micro_batch / 2;
     add("host", {host, host});
