@@ -151,7 +151,20 @@ std::optional<KernelTime> kernels_of(const Op& op, Pass pass, const KernelSet& s
   if (pass == Pass::weight_gradient) return std::nullopt;
   const auto of = elements_of(op);
   if (!of) return std::nullopt;
-  return kernel_time(set, of->op, pass == Pass::forward, of->count, of->source, element, device);
+  auto kernels =
+      kernel_time(set, of->op, pass == Pass::forward, of->count, of->source, element, device);
+  // A head's norm has a block a row: forward 64 elements take as long as 128, backward five sixths,
+  // on an H100 and on an H200 (configs/kernels/pytorch-operators.csv, qk norm).
+  constexpr double shortest_row = 128, forward = 1, backward = 0.66;
+  constexpr std::int64_t longest_row = 4096;
+  const auto* norm = std::get_if<Norm>(&op);
+  if (kernels && norm != nullptr && norm->cols > longest_row)
+    kernels->time *= set.find(of->op, pass == Pass::forward)->long_rows;
+  if (kernels && of->op == KernelOp::head_norm && static_cast<double>(norm->cols) < shortest_row) {
+    const double more = shortest_row / static_cast<double>(norm->cols) - 1;
+    kernels->time *= 1 + more * (pass == Pass::forward ? forward : backward);
+  }
+  return kernels;
 }
 
 int joined_after_norm(Site site) {

@@ -74,6 +74,7 @@ struct KernelPass {
   double rate = 0.8;
   // Part of the time on an H100 that a faster memory does not shorten: what multiprocessors take.
   double cores = 0;
+  double long_rows = 1;  // times as long where a norm's rows have more than 4,096 elements
   // Parts of the time in kernels of these kinds; of source elements, in copies.
   double copies = 0, indexing = 0, source_copies = 0;
   // `element`: storage bytes of an activation.

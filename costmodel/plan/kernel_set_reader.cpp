@@ -22,6 +22,8 @@ const Keys<KernelPass>& pass_keys() {
                                    "of the memory's bandwidth that they reach on large tensors")),
       key::number<P>("cores", &P::cores, 0, 1,
                      "part of the time on an H100 that a faster memory does not shorten"),
+      key::number<P>("long_rows", &P::long_rows, 1, 10,
+                     "times as long where rows of a norm have more than 4,096 elements"),
       key::number<P>("copies", &P::copies, 0, 1,
                      "part of the time in copies, casts and zeroes: a profile counts it as theirs"),
       key::number<P>("indexing", &P::indexing, 0, 1, "the same in sorts, gathers and scatters"),

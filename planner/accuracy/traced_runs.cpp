@@ -113,10 +113,10 @@ Table traced_group_table(const std::vector<TracedGroup>& groups) {
   Table table{{{"traced run", false},
                {"attributed %"},
                {"its error %, before"},
-               {"after"},
+               {"its error %, after"},
                {"others"},
                {"their error %, before"},
-               {"after"},
+               {"their error %, after"},
                {"worst %"},
                {"in", false}},
               {}};

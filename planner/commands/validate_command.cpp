@@ -14,6 +14,7 @@
 #include "costmodel/config/yaml.hpp"
 #include "costmodel/serving/engine.hpp"
 #include "planner/accuracy/json_serving_runs.hpp"
+#include "planner/accuracy/operator_timings.hpp"
 #include "planner/accuracy/peak_fit.hpp"
 #include "planner/accuracy/published_plans_report.hpp"
 #include "planner/accuracy/refit.hpp"
@@ -215,9 +216,39 @@ CommandResult with_traces(const Session& session) {
   return result;
 }
 
+// Of a table of operators that were timed one by one, as its name ends.
+constexpr std::string_view operator_tables = ".csv";
+
+CommandResult validate_operators(const Session& session) {
+  const Options& options = session.options;
+  if (options.format == Format::html || options.format == Format::svg) {
+    throw ConfigError({}, "shardplan: validate of operators has no such --format",
+                      "allowed: text, json, csv, md");
+  }
+  constexpr std::string_view key = "device=";
+  std::string device;
+  for (const std::string& set : options.assignments)
+    if (set.starts_with(key)) device = set.substr(key.size());
+  if (options.operands.size() > 1 || device.empty()) {
+    throw ConfigError({}, "shardplan: validate of operators needs one table and its device",
+                      "--set device=h100-sxm5-80gb, a file in configs/devices");
+  }
+  const auto timings = operator_timings(options.operands.front(), device, session.path);
+  const auto groups = operator_groups(timings);
+  CommandResult result;
+  result.text = printed(options.rows ? operator_table(timings) : operator_table(groups),
+                        options.format, session.style.style.width);
+  double mean = 0;
+  for (const OperatorGroup& group : groups) mean += group.mean / static_cast<double>(groups.size());
+  limit_error(mean, "the mean error of the groups of operators", session, result);
+  return result;
+}
+
 }  // namespace
 
 CommandResult validate_command(const Session& session) {
+  if (session.options.operands.front().ends_with(operator_tables))
+    return validate_operators(session);
   std::vector<std::string> training, serving;
   for (const std::string& operand : session.options.operands)
     (is_serving_evidence({operand}) ? serving : training).push_back(operand);

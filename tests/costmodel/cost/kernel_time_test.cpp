@@ -79,6 +79,31 @@ TEST_CASE("a kernel's time is its bytes over the rate it reaches, and its starts
   CHECK_FALSE(kernels_around(norm, Pass::forward, set, 2, device));
 }
 
+TEST_CASE("a norm of short heads takes as long as one of as many longer ones") {
+  const KernelSet eager = set_of("pytorch-eager");
+  const DeviceSpec device = device_of("h100-sxm5-80gb");
+  const auto time = [&](std::int64_t rows, std::int64_t cols) {
+    const Op norm = Norm{rows, cols, Normalization::rmsnorm, 2};
+    return kernels_of(norm, Pass::forward, eager, 2, device)->time.value;
+  };
+  CHECK(time(1 << 20, 64) == doctest::Approx(time(1 << 20, 128)).epsilon(0.01));
+  CHECK(time(1 << 20, 256) > 1.9 * time(1 << 20, 128));
+}
+
+TEST_CASE("a norm of long rows takes as many times as long as its file has it") {
+  KernelSet set;
+  set.name = "by hand";
+  set.passes[static_cast<std::size_t>(KernelOp::rmsnorm)].forward =
+      KernelPass{.narrow = 2, .rate = 0.5, .long_rows = 1.5};
+  DeviceSpec device;
+  device.memory_bandwidth = BytesPerSecond(1e12);
+  const auto time = [&](std::int64_t rows, std::int64_t cols) {
+    const Op norm = Norm{rows, cols, Normalization::rmsnorm};
+    return kernels_of(norm, Pass::forward, set, 2, device)->time.value;
+  };
+  CHECK(time(1000, 8192) == doctest::Approx(1.5 * time(2000, 4096)));
+}
+
 TEST_CASE("a kernel is bound by its arithmetic, its bytes or its start") {
   DeviceSpec device;
   device.memory_bandwidth = BytesPerSecond(1e12);
