@@ -15,6 +15,7 @@
 #include "planner/commands/collective_command.hpp"
 #include "planner/commands/compare_command.hpp"
 #include "planner/commands/completions.hpp"
+#include "planner/commands/doctor_command.hpp"
 #include "planner/commands/evaluate_command.hpp"
 #include "planner/commands/export_command.hpp"
 #include "planner/commands/from_log_command.hpp"
@@ -115,10 +116,10 @@ const std::vector<CommandRow>& command_rows() {
         .operands = "ARGS [LOG]",
         .least = 1,
         .most = 65,
-        .formats = "text json md",
+        .formats = "text json md html",
         .summary =
             "why a job is slow: its log, or its profiler's traces, next to the prediction, likely "
-            "causes, what would help",
+            "causes, what would help (of this machine and build: doctor)",
         .examples = {"shardplan explain-job my.yaml train.log",
                      "shardplan explain-job train.sh train.log --cluster dgx-h100",
                      "shardplan explain-job my.yaml rank0.json.gz rank1.json.gz",
@@ -284,6 +285,12 @@ const std::vector<CommandRow>& command_rows() {
                      "shardplan list schema scenario --out shardplan.schema.json",
                      "shardplan list models --config-path mine --format csv"}},
        list_command},
+      {{.name = "doctor",
+        .formats = "text json csv md",
+        .summary = "what this machine and this build can do: configs, programs, backends, a "
+                   "self-test (of a slow job: explain-job)",
+        .examples = {"shardplan doctor --format json", "shardplan doctor --config-path mine"}},
+       doctor_command},
       {{.name = "init",
         .operands = "[FILE] ...",
         .most = 3,

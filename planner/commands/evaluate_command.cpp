@@ -11,6 +11,7 @@
 #include "planner/commands/session.hpp"
 #include "planner/diagnosis/job_diagnosis.hpp"
 #include "planner/frameworks/read_job.hpp"
+#include "planner/page/job_page.hpp"
 #include "planner/page/json_page.hpp"
 #include "planner/page/serving_page.hpp"
 #include "planner/report/explain.hpp"
@@ -187,6 +188,7 @@ CommandResult explain_job_command(const Session& session) {
   for (auto& line : note_lines(settled->notes)) result.warnings.push_back(std::move(line));
   result.text =
       options.format == Format::json ? job_json(job, s) : job_report(job, s, session.style);
+  if (wants_page(options)) result.page = job_page(job, s, job_json(job, s));
   if (job.stopped) interruption.tell("explain-job: stopped before the best plan was found", result);
   return result;
 }

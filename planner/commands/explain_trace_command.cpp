@@ -34,6 +34,10 @@ CommandResult explain_traces(const Session& session, const Scenario& scenario,
   const Options& options = session.options;
   const std::vector<std::string> files(options.operands.begin() + 1, options.operands.end());
   const bool json = options.format == Format::json;
+  if (wants_page(options)) {
+    throw ConfigError({files.front(), 0, 0}, "is a trace, of which there is no page",
+                      "choose --format text, json or md");
+  }
   CommandResult result;
   Trace first = read_trace(files.front());
   if (first.kernels.empty()) {

@@ -190,6 +190,27 @@ std::string name_of(const std::vector<Contradiction>& contradictions) {
   return "other-settings";
 }
 
+// The faults that the log makes as likely as the likeliest one, whatever they were before it.
+std::vector<std::string> inseparable_of(const std::vector<Culprit>& culprits) {
+  constexpr double same = 3;      // times as likely: less than any timer or line that settles it
+  constexpr double least = 0.05;  // of the likeliest's probability
+  const auto is_fault = [](const Culprit& c) {
+    return c.name != "as-configured" && c.name != "none-of-these" && c.name != "other-settings" &&
+           c.name.find('+') == std::string::npos;
+  };
+  const auto first =
+      std::ranges::find_if(culprits, [](const Culprit& c) { return c.name != "as-configured"; });
+  if (first == culprits.end() || !is_fault(*first)) return {};
+  std::vector<std::string> names;
+  for (const Culprit& c : culprits) {
+    const double times = (c.probability / c.prior) / (first->probability / first->prior);
+    const bool apart = times > same || times < 1 / same;
+    if (is_fault(c) && !apart && c.probability > least * first->probability)
+      names.push_back(c.name);
+  }
+  return names.size() > 1 ? names : std::vector<std::string>{};
+}
+
 constexpr double none_weight = 0.02;
 // Of the scenario being another than the job's, once the log says so.
 constexpr double contradicted_weight = 3;
@@ -324,7 +345,7 @@ JobDiagnosis JobDiagnoser::diagnose(const TrainingLog& log) {
   d.estimate = estimate_;
   d.expected = expected_;
   d.contradictions = contradictions_of(scenario_, job_.plan, log);
-  const Known known{scenario_.training.error_band, estimate_.capacity, estimate_.peak};
+  const Known known{scenario_.training.error_band, estimate_.capacity, estimate_.peak, expected_};
   Suspects suspects(log, known, expected_);
   const Variant logged = as_logged(d.contradictions);
   std::vector<PricedVariant> other;
@@ -341,11 +362,17 @@ JobDiagnosis JobDiagnoser::diagnose(const TrainingLog& log) {
   suspects.add_pair();
   suspects.add_none(none_weight);
   d.culprits = std::move(suspects).ranked();
+  d.inseparable = inseparable_of(d.culprits);
   constexpr double clear = 0.5, far = 1.5;
   const Culprit& first = d.culprits.front();
-  const bool slow = log.pace.median > estimate_.interval.high * far;
-  if (d.refusals.empty() && first.name == "none-of-these" && first.probability > clear && slow)
+  const bool off =
+      log.pace.median > estimate_.interval.high * far || log.pace.median < estimate_.interval.low;
+  if (d.refusals.empty() && first.name == "none-of-these" && first.probability > clear && off)
     d.refusals.push_back(unexplained(estimate_, log));
+  if (d.refusals.empty()) {
+    if (auto refusal = other_memory(log, first.predicted, first.name))
+      d.refusals.push_back(std::move(*refusal));
+  }
   return d;
 }
 

@@ -43,6 +43,9 @@ struct JobDiagnosis {
   costmodel::Estimate estimate;   // of the scenario's plan
   PredictedJob expected;          // the same by parts
   std::vector<Culprit> culprits;  // likeliest first; probabilities add up to 1
+  // Names of culprits, the likeliest among them, that expect the same of all that the log shows, so
+  // that only their priors order them; empty: the likeliest stands alone.
+  std::vector<std::string> inseparable;
   std::vector<RuledOut> ruled_out;
   std::vector<Contradiction> contradictions;
 };

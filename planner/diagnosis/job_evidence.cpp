@@ -96,6 +96,33 @@ double log_likelihood(const TrainingLog& log, const PredictedJob& expected, Byte
   return sum;
 }
 
+Seconds computed(const PredictedJob& job) {
+  return job.parts[static_cast<std::size_t>(JobPart::forward)].most +
+         job.parts[static_cast<std::size_t>(JobPart::backward)].most;
+}
+
+// A prediction with the computation that was measured, where that is less than any fault leaves.
+PredictedJob quickened(PredictedJob job, const TrainingLog& log, const Known& known) {
+  const LoggedPart *forward = log.part(JobPart::forward), *backward = log.part(JobPart::backward);
+  if (forward == nullptr || backward == nullptr || !job.has_parts) return job;
+  const Seconds configured = computed(known.configured);
+  const Seconds measured = forward->most + backward->most;
+  constexpr double same = 0.98;
+  if (configured.value <= 0 || measured > configured * known.band.low ||
+      computed(job) < configured * same) {
+    return job;
+  }
+  const double share = measured / configured;
+  const Seconds left = job.iteration - computed(job) * (1 - share);
+  if (left.value <= 0) return job;
+  job.iteration = left;
+  for (const JobPart part : {JobPart::forward, JobPart::backward}) {
+    PredictedPart& one = job.parts[static_cast<std::size_t>(part)];
+    one = {one.least * share, one.most * share};
+  }
+  return job;
+}
+
 // A device that is nearly full, by the log where it has the allocator's figure.
 double fullness_odds(const TrainingLog& log, const Known& known) {
   if (sign_of(log.signs, SignKind::allocator_retries) != nullptr) return 1;
@@ -110,12 +137,14 @@ double fullness_odds(const TrainingLog& log, const Known& known) {
 
 double log_time_and_memory(const TrainingLog& log, const PredictedJob& expected,
                            const Known& known) {
-  return log_likelihood(log, expected, known.capacity, of_prediction(known.band));
+  return log_likelihood(log, quickened(expected, log, known), known.capacity,
+                        of_prediction(known.band));
 }
 
 double log_of_none(const TrainingLog& log, const PredictedJob& expected, const Known& known) {
   constexpr double any_shape = 1.0 / series_shape_names.size();
-  return log_likelihood(log, expected, known.capacity, of_none(known.band)) + std::log(any_shape);
+  return log_likelihood(log, quickened(expected, log, known), known.capacity, of_none(known.band)) +
+         std::log(any_shape);
 }
 
 double log_series_and_lines(const TrainingLog& log, const Hypothesis& h,

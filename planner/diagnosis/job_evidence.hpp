@@ -15,6 +15,10 @@
 //   memory, as runs outside the evidence are farther off; of 0.2 for what is reserved, in which
 //   blocks are cached that nobody predicts.
 //
+// A fault makes no computation faster: where timers show less of it than the interval allows, the
+// prediction is too slow for every hypothesis that does not compute less, and each is held against
+// the log as if its computation took what was measured.
+//
 // The series of iterations and the lines that name a fault weigh by the odds of the hypothesis
 // (job_hypotheses.hpp). "None of these" expects the same with much wider distributions, towards
 // slower above all, and any series.
@@ -32,6 +36,7 @@ namespace planner {
 struct Known {
   const costmodel::ErrorBand& band;
   costmodel::Bytes capacity, predicted_peak;  // of a device
+  const PredictedJob& configured;
 };
 
 // Logarithms of likelihoods, of which only differences count.

@@ -323,6 +323,9 @@ Variants offload(const Suspect& s) {
                                   s.job});
     v.job.plan.offload.optimizer = 1;
     v.job.plan.offload.parameters = parameters;
+    // A job may offload what no run of its stack is known to.
+    v.job.training.stack.offers.optimizer_offload = true;
+    v.job.training.stack.offers.parameter_offload = true;
   }
   return list;
 }

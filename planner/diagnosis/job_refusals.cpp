@@ -122,31 +122,72 @@ void refuse_flops(const Scenario& s, const Estimate& e, const TrainingLog& log,
                   "Model, sequence, batch or devices of the scenario are not the job's."});
 }
 
-// Frameworks whose logs stand for one another's jobs.
+// Frameworks whose logs stand for one another's jobs; "" for one that prints no lines of its own.
 std::string_view family_of(std::string_view framework) {
-  for (const std::string_view alone : {"torchtitan", "nanotron", "llm-foundry", "OLMo"})
-    if (framework.find(alone) != std::string_view::npos) return alone;
-  return "";  // those of Megatron-LM and DeepSpeed, and trainers that stand on them
+  // In this order: Megatron-DeepSpeed and GPT-NeoX print DeepSpeed's lines.
+  constexpr std::array<std::pair<std::string_view, std::string_view>, 9> families{
+      {{"torchtitan", "torchtitan"},
+       {"nanotron", "nanotron"},
+       {"Composer", "llm-foundry"},
+       {"llm-foundry", "llm-foundry"},
+       {"OLMo", "OLMo"},
+       {"DeepSpeed", "DeepSpeed"},
+       {"GPT-NeoX", "DeepSpeed"},
+       {"Megatron", "Megatron-LM"},
+       {"NeMo", "Megatron-LM"}}};
+  for (const auto& [word, family] : families)
+    if (framework.find(word) != std::string_view::npos) return family;
+  return "";
+}
+
+// Megatron-DeepSpeed's jobs are described as Megatron-LM's too, so that these two differ less.
+bool related(std::string_view a, std::string_view b) {
+  const auto is_either = [](std::string_view family) {
+    return family.empty() || family == "DeepSpeed" || family == "Megatron-LM";
+  };
+  return a == b || (is_either(a) && is_either(b));
 }
 
 // Of one job's scenario and another one's log both the framework and a setting differ.
 bool other_framework(const Scenario& s, const TrainingLog& log) {
-  return family_of(s.training.stack.framework) != family_of(log.framework);
+  return !related(family_of(s.training.stack.framework), family_of(log.framework));
+}
+
+// Lines of a framework that the scenario's stack does not print, with a time that is far from the
+// stack's.
+void refuse_stranger(const Scenario& s, const Estimate& e, const TrainingLog& log,
+                     std::vector<Refusal>& list) {
+  const auto own = family_of(s.training.stack.framework), logged = family_of(log.framework);
+  constexpr double far = 1.5;  // beyond the interval, which another stack may leave
+  if (!list.empty() || own.empty() || logged.empty() || own == logged) return;
+  if (log.pace.median >= e.interval.low && log.pace.median <= e.interval.high * far) return;
+  list.push_back(
+      {"other-job",
+       fmt::format("the log has the lines of {} and the scenario the stack of {}, and its "
+                   "iterations take {:.3g} times the {} predicted",
+                   log.framework, s.training.stack.framework, log.pace.median / e.iteration,
+                   format_seconds(e.iteration)),
+       "Give the log of this job, or set training.stack to the framework that printed it."});
 }
 
 void refuse_settings(const std::vector<Contradiction>& contradictions, bool explained,
                      std::vector<Refusal>& list) {
-  std::string differs;
-  bool machine = false;
+  std::string differs, mended;
+  bool size = false;  // of the job, which no fault changes
   for (const Contradiction& c : contradictions) {
     differs += fmt::format("{}{} {} by the log, {} by the scenario", differs.empty() ? "" : "; ",
                            c.key, c.log, c.scenario);
-    machine |= c.key == "cluster.devices";
+    mended += fmt::format(" --set {}={}", c.key, c.log);
+    size |= c.key == "cluster.devices" || c.key == "training.global_batch" ||
+            c.key == "training.sequence";
   }
-  if (differs.empty() || (explained && !machine)) return;
+  if (differs.empty() || (explained && !size)) return;
   list.push_back({"other-job", "the log is of another job: " + differs,
-                  "Mend the scenario first: what its prediction would be held against is another "
-                  "job's time."});
+                  explained ? "Mend the scenario first; with" + mended +
+                                  " the time measured is about the one predicted."
+                            : "Mend the scenario first: what its prediction would be held against "
+                              "is another job's time. Try" +
+                                  mended + "."});
 }
 
 void refuse_speed(const Scenario& s, const Estimate& e, const TrainingLog& log,
@@ -190,6 +231,25 @@ Refusal unexplained(const Estimate& e, const TrainingLog& log) {
           "torch.profiler) and compare it with `shardplan simulate --trace`."};
 }
 
+std::optional<Refusal> other_memory(const TrainingLog& log, const PredictedJob& likeliest,
+                                    std::string_view cause) {
+  // Far beyond what a prediction is off by; a rank of a lean stage may be the one that prints.
+  constexpr double more = 1.8, less = 0.5;
+  const bool allocated = log.allocated.value > 0;
+  const Bytes held = allocated ? log.allocated : log.reserved;
+  const Bytes expected = allocated ? likeliest.allocated : likeliest.reserved;
+  if (held.value <= 0 || expected.value <= 0) return {};
+  // What an allocator keeps beyond what is in use is nobody's prediction.
+  if (held > expected * less && (!allocated || held < expected * more)) return {};
+  return Refusal{"other-job",
+                 fmt::format("the log has {} {} on a device, where the likeliest cause, {}, would "
+                             "leave {}",
+                             format_bytes(held), allocated ? "allocated" : "reserved", cause,
+                             format_bytes(expected)),
+                 "See whether this is this job's log: model, micro-batch, sharding and "
+                 "recomputation decide memory."};
+}
+
 std::vector<Refusal> refusals_of(const Scenario& s, const Estimate& e, const TrainingLog& log,
                                  const std::vector<Contradiction>& contradictions, bool explained) {
   std::vector<Refusal> list;
@@ -201,6 +261,7 @@ std::vector<Refusal> refusals_of(const Scenario& s, const Estimate& e, const Tra
   if (!explained) {
     refuse_flops(s, e, log, list);
     refuse_speed(s, e, log, list);
+    refuse_stranger(s, e, log, list);
   }
   refuse_few(log, list);
   return list;

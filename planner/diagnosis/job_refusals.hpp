@@ -1,11 +1,14 @@
 // What cannot be: a log that is not this job's, or that shows too little to judge by.
 #pragma once
 
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "costmodel/estimate/estimate.hpp"
 #include "costmodel/scenario/scenario.hpp"
+#include "planner/diagnosis/job_prediction.hpp"
 #include "planner/logs/training_log.hpp"
 
 namespace planner {
@@ -31,5 +34,9 @@ std::vector<Refusal> refusals_of(const costmodel::Scenario& scenario,
 
 // Of a log that no cause explains and that is far from its prediction.
 Refusal unexplained(const costmodel::Estimate& estimate, const TrainingLog& log);
+
+// Of a log whose memory is far from what its likeliest cause predicts.
+std::optional<Refusal> other_memory(const TrainingLog& log, const PredictedJob& likeliest,
+                                    std::string_view cause);
 
 }  // namespace planner

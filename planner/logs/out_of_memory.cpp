@@ -89,6 +89,7 @@ int rank_of(std::string_view line) {
 OutOfMemory message_of(std::string_view line) {
   OutOfMemory m;
   m.wanted = bytes_after(line, "Tried to allocate ");
+  if (m.wanted.value <= 0) m.wanted = bytes_after(line, "trying to allocate ");
   m.capacity = bytes_after(line, "total capacity of ");
   if (m.capacity.value <= 0) m.capacity = bytes_before(line, " total capacity");
   m.free = bytes_after(line, "of which ");
@@ -111,10 +112,14 @@ OutOfMemory message_of(std::string_view line) {
 
 void read_out_of_memory(std::string_view line, FailedIn& last_seen,
                         std::optional<OutOfMemory>& known) {
-  const bool device = holds(line, "out of memory. Tried to allocate") ||
-                      holds(line, "CUDA out of memory") || holds(line, "OutOfMemoryError") ||
-                      holds(line, "HIP out of memory") || holds(line, "NPU out of memory") ||
-                      holds(line, "CUDA error: out of memory");
+  constexpr std::array device_words{
+      "out of memory. Tried to allocate", "CUDA out of memory", "OutOfMemoryError",
+      "HIP out of memory", "NPU out of memory", "CUDA error: out of memory", "hipErrorOutOfMemory",
+      // XLA's, and libraries that allocate past the framework
+      "RESOURCE_EXHAUSTED: Out of memory", "Failed to CUDA calloc", "Cuda failure 'out of memory'",
+      "CUBLAS_STATUS_ALLOC_FAILED", "CUDNN_STATUS_ALLOC_FAILED"};
+  const bool device =
+      std::ranges::any_of(device_words, [&](const char* words) { return holds(line, words); });
   const bool host =
       holds(line, "DefaultCPUAllocator: can't allocate memory") || holds(line, "Killed process");
   if (!device && !host) {

@@ -26,11 +26,7 @@ namespace {
 
 using namespace costmodel;
 
-struct Part {
-  const char* key;
-  std::string_view colour;
-  std::string_view name;
-};
+using Part = ShownPart;
 
 constexpr std::array time_parts{
     Part{"compute_s", "compute", "computation"},
@@ -197,6 +193,8 @@ std::string time_bar(const Json& e, double full) {
   }
   return bar_svg(bar, full, 0, "parts of the iteration");
 }
+
+std::span<const ShownPart> shown_times() { return time_parts; }
 
 std::string time_legend() { return legend_of(time_parts); }
 

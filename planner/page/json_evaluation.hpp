@@ -2,7 +2,9 @@
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
+#include <span>
 #include <string>
+#include <string_view>
 
 namespace planner {
 
@@ -16,6 +18,12 @@ std::string tiles_html(const nlohmann::ordered_json& evaluation);
 std::string time_bar(const nlohmann::ordered_json& evaluation, double full);
 // Hatched: its communication that is hidden; "" where there is none.
 std::string hidden_bar(const nlohmann::ordered_json& evaluation, double full);
+// The parts of an iteration in the order of costmodel::breakdown_parts.
+struct ShownPart {
+  const char* key;
+  std::string_view colour, name;
+};
+std::span<const ShownPart> shown_times();
 // What the colours of such bars mean.
 std::string time_legend();
 

@@ -41,7 +41,7 @@ class Axes {
     top_ = step_ * std::ceil(top_ / step_ * (1 - 1e-9));
     const auto [least, most] = std::ranges::minmax(all_x_);
     constexpr double wide = 8;
-    log_ = least > 0 && most >= wide * least;
+    log_ = !chart.even && least > 0 && most >= wide * least;
     from_ = scaled(least);
     to_ = scaled(most);
   }

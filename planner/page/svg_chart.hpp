@@ -30,10 +30,11 @@ struct Chart {
   std::vector<double> x_values;
   std::string (*y_text)(double);  // of a tick
   std::vector<ChartLine> lines;
+  bool even = false;  // steps of x are as wide everywhere
 };
 
 // Upwards from 0; x by its logarithm where all are positive and the largest is 8 times the least
-// or more. "" without a point.
+// or more, unless it is to be even. "" without a point.
 std::string chart_html(const Chart& chart);
 
 // The same as a file of its own, its words in it; "" without a point.

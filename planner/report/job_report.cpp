@@ -37,12 +37,13 @@ bool unsettled(const JobDiagnosis& d) {
   return d.culprits.front().name == "as-configured" && d.culprits.front().probability < clear;
 }
 
-// The one to act on: where nothing is settled, the likeliest fault.
-const Culprit& suspect(const JobDiagnosis& d) { return d.culprits[unsettled(d) ? 1 : 0]; }
+}  // namespace
 
-std::string verdict(const JobReport& job) {
+const Culprit& job_suspect(const JobDiagnosis& d) { return d.culprits[unsettled(d) ? 1 : 0]; }
+
+std::string job_verdict(const JobReport& job) {
   const JobDiagnosis& d = *job.diagnosis;
-  const Culprit& first = suspect(d);
+  const Culprit& first = job_suspect(d);
   const std::string chance = per_cent(first.probability);
   if (first.name == "as-configured" && job.log->pace.median < job.estimate.interval.low) {
     return fmt::format(
@@ -64,6 +65,8 @@ std::string verdict(const JobReport& job) {
   return fmt::format("{} ({}): {}.", how, chance, first.what);
 }
 
+namespace {
+
 // What to log so that causes can be told apart.
 std::string more_evidence(const TrainingLog& log) {
   if (log.framework.starts_with("Megatron"))
@@ -72,6 +75,8 @@ std::string more_evidence(const TrainingLog& log) {
     return "Twenty iterations with wall_clock_breakdown: true would tell more.";
   return "A profile of one iteration (torch.profiler, nsys) would tell more.";
 }
+
+}  // namespace
 
 std::string measured_text(const JobReport& job) {
   const Seconds measured = job.log->pace.median, predicted = job.estimate.iteration;
@@ -88,6 +93,8 @@ std::string measured_text(const JobReport& job) {
       format_seconds(interval.high), slower_text(measured / predicted),
       inside ? "inside" : "outside");
 }
+
+namespace {
 
 // The time from which changes are counted: the job's own, where its log is believed.
 Seconds base_of(const JobReport& job) {
@@ -135,6 +142,20 @@ std::string best_text(const JobReport& job) {
 
 }  // namespace
 
+std::string inseparable_text(const JobDiagnosis& d) {
+  if (d.inseparable.empty()) return "";
+  std::string names, tests;
+  for (const std::string& name : d.inseparable) {
+    const Culprit& one = *std::ranges::find(d.culprits, name, &Culprit::name);
+    names += (names.empty() ? "" : ", ") + name;
+    tests += fmt::format("{}{}: {}", tests.empty() ? "" : "; ", name, one.test);
+  }
+  return fmt::format(
+      "This log cannot tell {} from one another: each gives the same time, memory and series. What "
+      "settles it: {}.",
+      names, tests);
+}
+
 Table culprit_table(const JobDiagnosis& d) {
   Table t{{{"chance"},
            {"before", true, 2},
@@ -156,7 +177,7 @@ Table culprit_table(const JobDiagnosis& d) {
 Table job_parts_table(const JobDiagnosis& d, const TrainingLog& log) {
   Table t{{{"part", false}, {"predicted"}, {"measured"}, {"measured/predicted"}, {"by the cause"}},
           {}};
-  const PredictedJob& cause = suspect(d).predicted;
+  const PredictedJob& cause = job_suspect(d).predicted;
   const auto ratio = [](double measured, double predicted) {
     return predicted > 0 ? fmt::format("{:.2f}", measured / predicted) : std::string();
   };
@@ -191,7 +212,7 @@ namespace {
 
 // Of a job with other settings, causes say little.
 std::string contradictions_text(const JobDiagnosis& d, const ReportStyle& style) {
-  if (d.contradictions.empty() || suspect(d).name == "other-settings") return "";
+  if (d.contradictions.empty() || job_suspect(d).name == "other-settings") return "";
   std::string list;
   for (const Contradiction& c : d.contradictions) {
     list += fmt::format("{}{} {} by the log, {} by the scenario", list.empty() ? "" : "; ", c.key,
@@ -203,9 +224,9 @@ std::string contradictions_text(const JobDiagnosis& d, const ReportStyle& style)
 
 std::string culprit_text(const JobReport& job, const ReportStyle& style) {
   const JobDiagnosis& d = *job.diagnosis;
-  const Culprit& first = suspect(d);
+  const Culprit& first = job_suspect(d);
   std::string text = contradictions_text(d, style);
-  text += style.style.bold(escaped(verdict(job), style)) + "\n";
+  text += style.style.bold(escaped(job_verdict(job), style)) + "\n";
   text += bullet(measured_text(job), style);
   const bool likely = first.probability >= clear || first.gained > job.log->pace.median * clear;
   if (first.gained.value > 0 && likely && first.name != "as-configured") {
@@ -225,6 +246,8 @@ std::string culprit_text(const JobReport& job, const ReportStyle& style) {
     text +=
         bullet(fmt::format("Or ({}): {}. {}", per_cent(c.probability), c.what, c.remedy), style);
   }
+  const std::string group = inseparable_text(d);
+  if (!group.empty()) text += bullet(escaped(group, style), style);
   if (first.probability < clear && job.log->parts.empty())
     text += bullet(more_evidence(*job.log), style);
   return text;

@@ -31,7 +31,16 @@ struct JobReport {
 std::string job_report(const JobReport& job, const costmodel::Scenario& scenario,
                        const ReportStyle& style);
 
-// Parts of it, for the tests: culprits with their probabilities; predicted beside measured.
+// Parts of it, for the page: the culprit to act on, which where nothing is settled is the likeliest
+// fault; the verdict and the measured time as sentences; causes that the log cannot tell apart, ""
+// for none.
+const Culprit& job_suspect(const JobDiagnosis& diagnosis);
+std::string job_verdict(const JobReport& job);
+std::string measured_text(const JobReport& job);
+std::string inseparable_text(const JobDiagnosis& diagnosis);
+
+// Parts of it, for the tests and the page: culprits with their probabilities; predicted beside
+// measured.
 Table culprit_table(const JobDiagnosis& diagnosis);
 Table job_parts_table(const JobDiagnosis& diagnosis, const TrainingLog& log);
 

@@ -147,6 +147,7 @@ std::string job_json(const JobReport& job, const Scenario& s) {
     if (d.refusals.empty()) {
       json["cause"] = d.culprits.front().name;
       json["causes"] = causes_json(d);
+      if (!d.inseparable.empty()) json["inseparable"] = d.inseparable;
     } else {
       json["cause"] = d.refusals.front().name;
       json["refused"] = refusals_json(d);

@@ -107,9 +107,7 @@ std::string refusal_text(const std::vector<Refusal>& refusals, const ReportStyle
   return text;
 }
 
-namespace {
-
-std::string failed_text(const MemoryAnswer& a, const TrainingLog& log) {
+std::string out_of_memory_text(const MemoryAnswer& a, const TrainingLog& log) {
   const OutOfMemory& f = a.failed;
   std::string text = f.on_host ? "Out of host memory" : "Out of memory";
   if (f.wanted.value > 0) text += fmt::format(": {} more were wanted", format_bytes(f.wanted));
@@ -123,6 +121,8 @@ std::string failed_text(const MemoryAnswer& a, const TrainingLog& log) {
   }
   return text + ".";
 }
+
+namespace {
 
 std::string ledger_text(const MemoryAnswer& a, const Estimate& e) {
   const StageMemory& m =
@@ -144,7 +144,7 @@ std::string ledger_text(const MemoryAnswer& a, const Estimate& e) {
 
 std::string memory_text(const MemoryAnswer& a, const Estimate& e, const TrainingLog& log,
                         const ReportStyle& style) {
-  std::string text = style.style.bold(escaped(failed_text(a, log), style)) + "\n";
+  std::string text = style.style.bold(escaped(out_of_memory_text(a, log), style)) + "\n";
   if (!a.tensor.empty())
     text += bullet(fmt::format("An allocation of that size: {}.", a.tensor), style);
   if (!e.memory.empty()) text += bullet(ledger_text(a, e), style);

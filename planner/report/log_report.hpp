@@ -21,6 +21,9 @@ std::string_view sign_text(SignKind kind);
 
 std::string refusal_text(const std::vector<Refusal>& refusals, const ReportStyle& style);
 
+// Of the allocation that failed, one sentence.
+std::string out_of_memory_text(const MemoryAnswer& answer, const TrainingLog& log);
+
 std::string memory_text(const MemoryAnswer& answer, const costmodel::Estimate& estimate,
                         const TrainingLog& log, const ReportStyle& style);
 

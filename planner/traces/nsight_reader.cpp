@@ -19,6 +19,14 @@ namespace planner {
 
 using costmodel::ConfigError;
 
+bool reads_nsight() {
+#ifdef SHARDPLAN_WITH_SQLITE
+  return true;
+#else
+  return false;
+#endif
+}
+
 #ifdef SHARDPLAN_WITH_SQLITE
 
 namespace {

@@ -12,4 +12,7 @@ namespace planner {
 // a file that is no such export, and in a program that was built without SQLite.
 Trace read_nsight(const std::string& file);
 
+// Whether this build can.
+bool reads_nsight();
+
 }  // namespace planner

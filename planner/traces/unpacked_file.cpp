@@ -131,4 +131,12 @@ std::function<std::string_view()> unpacked_file(const std::string& path) {
 #endif
 }
 
+bool unpacks_files() {
+#ifdef SHARDPLAN_WITH_ZLIB
+  return true;
+#else
+  return false;
+#endif
+}
+
 }  // namespace planner

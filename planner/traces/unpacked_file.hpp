@@ -11,4 +11,7 @@ namespace planner {
 // for a file that cannot be read, one that was cut short, and one of more than 4 GiB unpacked.
 std::function<std::string_view()> unpacked_file(const std::string& path);
 
+// Whether this build unpacks.
+bool unpacks_files();
+
 }  // namespace planner

@@ -57,6 +57,18 @@ TEST_CASE("of 2021, and the first message counts") {
   CHECK(m->rank == -1);
 }
 
+TEST_CASE("of XLA, and of libraries that allocate past PyTorch") {
+  const auto xla =
+      of({"jaxlib.xla_extension.XlaRuntimeError: RESOURCE_EXHAUSTED: Out of memory "
+          "while trying to allocate 8589934592 bytes."});
+  REQUIRE(xla);
+  CHECK(xla->wanted.value == doctest::Approx(8 * gibi));
+  for (const char* line : {"Failed to CUDA calloc async 608 bytes",
+                           "RuntimeError: CUDA error: CUBLAS_STATUS_ALLOC_FAILED when calling "
+                           "`cublasCreate(handle)`"})
+    CHECK(of({line}));
+}
+
 TEST_CASE("where it failed, as far as functions name it; a host; no message") {
   const char* message =
       "torch.cuda.OutOfMemoryError: CUDA out of memory. Tried to allocate 1.0 GiB";
