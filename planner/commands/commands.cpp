@@ -234,8 +234,8 @@ const std::vector<CommandRow>& command_rows() {
        true},
       {{.name = "import",
         .operands = "hf|nccl-tests|megatron|megatron-bridge|nemo|torchtitan|deepspeed|accelerate|"
-                    "axolotl|llama-factory|ms-swift|trainer|nanotron|vllm|sglang|topo|slurm|"
-                    "trace FILE",
+                    "axolotl|llama-factory|ms-swift|trainer|nanotron|gpt-neox|verl|vllm|sglang|"
+                    "topo|slurm|trace FILE",
         .least = 2,
         .most = 2,
         .formats = "text json yaml",
@@ -244,8 +244,10 @@ const std::vector<CommandRow>& command_rows() {
             "nccl-tests: a log; megatron: a launch script, arguments or log; "
             "megatron-bridge, nemo: overrides, or Python that sets fields; torchtitan: its TOML "
             "or Python configuration; deepspeed: a ds_config.json; accelerate, axolotl, "
-            "llama-factory, nanotron: their YAML; llama-factory, ms-swift, trainer: a command with "
-            "their arguments (trainer: those of transformers and TRL); vllm, sglang: engine "
+            "llama-factory, nanotron, gpt-neox: their YAML; llama-factory, ms-swift, trainer, "
+            "verl: a "
+            "command with their arguments (trainer: those of transformers and TRL); vllm, sglang: "
+            "engine "
             "arguments; topo: nvidia-smi topo -m as a cluster; slurm: env | grep SLURM; "
             "trace: a profiler's, as microbenchmarks of its kernels by shape)",
         .examples = {"shardplan import hf config.json --out configs/models/mine.yaml",

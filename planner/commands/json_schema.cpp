@@ -135,7 +135,10 @@ Json map_of(const Node& node) {
     properties[part.name] = schema_of(part);
     if (part.allowed.ends_with("; required")) required.push_back(part.name);
   }
-  Json map{{"type", "object"}, {"properties", properties}, {"additionalProperties", false}};
+  Json map{{"type", "object"}, {"properties", properties}};
+  // A tower's map has the keys of its layers too, which stand where a model's do.
+  if (node.allowed.find("with the keys of") == std::string::npos)
+    map["additionalProperties"] = false;
   if (!required.empty()) map["required"] = required;
   return map;
 }

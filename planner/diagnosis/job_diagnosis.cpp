@@ -204,8 +204,8 @@ std::vector<std::string> inseparable_of(const std::vector<Culprit>& culprits) {
   std::vector<std::string> names;
   for (const Culprit& c : culprits) {
     const double times = (c.probability / c.prior) / (first->probability / first->prior);
-    const bool apart = times > same || times < 1 / same;
-    if (is_fault(c) && !apart && c.probability > least * first->probability)
+    const bool separable = times > same || times < 1 / same;
+    if (is_fault(c) && !separable && c.probability > least * first->probability)
       names.push_back(c.name);
   }
   return names.size() > 1 ? names : std::vector<std::string>{};

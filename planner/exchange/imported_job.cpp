@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cctype>
 #include <numeric>
 #include <string_view>
@@ -138,6 +139,34 @@ std::string model_in(const std::string& recipe, const std::vector<std::string>& 
 }
 
 }  // namespace
+
+void name_model(ImportedJob& job, std::string name) {
+  // By the config.json of both on Hugging Face: all sizes are equal, the longest length may differ.
+  constexpr std::array<std::pair<std::string_view, std::string_view>, 12> same_sizes{
+      {{"Qwen2.5-0.5B", "Qwen2-0.5B"},
+       {"Qwen2.5-1.5B", "Qwen2-1.5B"},
+       {"Qwen2.5-7B", "Qwen2-7B"},
+       {"Qwen2.5-Math-7B", "Qwen2-7B"},
+       {"Qwen2.5-Coder-7B", "Qwen2-7B"},
+       {"DeepSeek-R1-Distill-Qwen-7B", "Qwen2-7B"},
+       {"DeepSeek-R1-Distill-Llama-8B", "Llama-3.1-8B"},
+       {"Qwen3-Reranker-4B", "Qwen3-4B"},
+       {"Phi-3.5-mini", "Phi-3-mini"},
+       {"TinyLlama_v1.1", "TinyLlama-1.1B"},
+       {"gemma-1.1-2b", "gemma-2b"},
+       {"gemma-1.1-7b", "gemma-7b"}}};
+  while (name.ends_with('/')) name.pop_back();
+  name.erase(0, name.rfind('/') + 1);
+  // Meta's own name of Llama 3 begins with it.
+  if (name.starts_with("Meta-")) name.erase(0, std::string_view("Meta-").size());
+  for (const auto& [other, ours] : same_sizes) {
+    if (!name.starts_with(other)) continue;
+    job.notes.push_back(fmt::format("{} has the sizes of {}", other, ours));
+    name.replace(0, other.size(), ours);
+    break;
+  }
+  if (!name.empty()) job.recipes.push_back(std::move(name));
+}
 
 void set_model_of_recipe(ImportedJob& job, const std::vector<std::string>& models) {
   for (const std::string& recipe : job.recipes) {

@@ -14,7 +14,8 @@ namespace planner {
 // What a file is: a scenario of ours, a Megatron-LM script, argument list or log, a
 // ds_config.json, a torchtitan TOML, fields of Megatron-Bridge or of a NeMo 2.x recipe; of those
 // who train with Hugging Face's Trainer an accelerate, axolotl or LLaMA-Factory configuration, a
-// command of ms-swift, or the Trainer's own arguments; a nanotron configuration.
+// command of ms-swift, or the Trainer's own arguments; a nanotron or GPT-NeoX configuration; a
+// command of verl.
 enum class JobFormat {
   scenario,
   megatron,
@@ -27,11 +28,14 @@ enum class JobFormat {
   llama_factory,
   ms_swift,
   trainer,
-  nanotron
+  nanotron,
+  gpt_neox,
+  verl
 };
-inline constexpr std::array<std::string_view, 12> job_format_names{
-    "scenario",   "megatron", "deepspeed",     "torchtitan", "megatron-bridge", "nemo",
-    "accelerate", "axolotl",  "llama-factory", "ms-swift",   "trainer",         "nanotron"};
+inline constexpr std::array<std::string_view, 14> job_format_names{
+    "scenario", "megatron",   "deepspeed", "torchtitan",    "megatron-bridge",
+    "nemo",     "accelerate", "axolotl",   "llama-factory", "ms-swift",
+    "trainer",  "nanotron",   "gpt-neox",  "verl"};
 
 // What stands in a scenario where the file does not say a key that a prediction needs.
 inline constexpr std::string_view to_be_replaced = "REPLACE";
@@ -65,6 +69,11 @@ void miss_cluster(ImportedJob& job);
 // ("llama31_405b_pretrain_256gpu_h100_bf16_config": llama-3.1-405b, 256), where the file has no
 // other; nothing where there is none.
 void set_model_of_recipe(ImportedJob& job, const std::vector<std::string>& models);
+
+// Keeps the name of a model on a hub, or of its folder ("Qwen/Qwen2.5-7B-Instruct"), as a recipe's;
+// one whose sizes are those of a model that is shipped under another name becomes that, with a
+// note.
+void name_model(ImportedJob& job, std::string name);
 
 // Names the cluster (--cluster NAME) and keeps its number of devices.
 void set_cluster(ImportedJob& job, const std::string& name);

@@ -118,17 +118,7 @@ class TrainerImport {
                  : fmt::format("{}: --set model=NAME (see `shardplan list models`), or its "
                                "config.json: --set model=./config.json",
                                shortened(name)));
-    while (name.ends_with('/')) name.pop_back();
-    name.erase(0, name.rfind('/') + 1);
-    // Meta's own name of Llama 3 begins with it; sizes of Qwen2.5 that are those of Qwen2.
-    if (name.starts_with("Meta-")) name.erase(0, std::string_view("Meta-").size());
-    for (const char* size : {"0.5B", "1.5B", "7B"}) {
-      const std::string same = fmt::format("Qwen2.5-{}", size);
-      if (!name.starts_with(same)) continue;
-      job.notes.push_back(fmt::format("{} has the sizes of Qwen2-{}", same, size));
-      name.replace(0, same.size(), fmt::format("Qwen2-{}", size));
-    }
-    if (!name.empty()) job.recipes.push_back(name);
+    name_model(job, std::move(name));
   }
 
   // The stage of DeepSpeed's ZeRO, as shipped files are called: zero3_bf16.json, ds_z2_offload.

@@ -285,7 +285,7 @@ void read_megatron_model(MegatronImport& in) {
   refuse_zero_sizes(in);
   const bool gated = in.any({"--swiglu", "--quick-geglu"});
   const bool squared = in.has("--squared-relu");
-  const bool sparse = in.whole("--num-experts", 0) > 0;
+  const bool sparse = in.whole("--num-experts", 0) > 1;
   const bool rms = in.text("--normalization", "LayerNorm") == "RMSNorm";
   const bool two_stacks = has_two_stacks(in.arguments()), hybrid = is_hybrid(in.arguments());
   in.put("model.kind", hybrid       ? "hybrid"

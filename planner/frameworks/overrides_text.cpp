@@ -35,15 +35,31 @@ bool is_field_letter(char c) {
 
 // "model.num_layers", and the names of whole sections that are set to a word.
 bool is_field(std::string_view text) {
-  static constexpr std::array<std::string_view, 24> sections{
-      "model",        "train",      "optimizer",
-      "ddp",          "dataset",    "mixed_precision",
-      "scheduler",    "checkpoint", "dist",
-      "comm_overlap", "logger",     "tokenizer",
-      "rng",          "profiling",  "validation",
-      "env_vars",     "peft",       "rerun_state_machine",
-      "trainer",      "data",       "optim",
-      "log",          "resume",     "MegatronCommOverlapCallback"};
+  static constexpr std::array<std::string_view, 25> sections{"model",
+                                                             "train",
+                                                             "optimizer",
+                                                             "ddp",
+                                                             "dataset",
+                                                             "mixed_precision",
+                                                             "scheduler",
+                                                             "checkpoint",
+                                                             "dist",
+                                                             "comm_overlap",
+                                                             "logger",
+                                                             "tokenizer",
+                                                             "rng",
+                                                             "profiling",
+                                                             "validation",
+                                                             "env_vars",
+                                                             "peft",
+                                                             "rerun_state_machine",
+                                                             "trainer",
+                                                             "data",
+                                                             "optim",
+                                                             "log",
+                                                             "resume",
+                                                             "MegatronCommOverlapCallback",
+                                                             "actor_rollout_ref"};
   if (!std::ranges::all_of(text, is_field_letter)) return false;
   const std::size_t dot = text.find('.');
   if (dot == std::string_view::npos) return text == "mixed_precision";

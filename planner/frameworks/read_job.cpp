@@ -14,9 +14,11 @@
 #include "planner/exchange/python_recipe.hpp"
 #include "planner/frameworks/import_megatron.hpp"
 #include "planner/frameworks/import_nanotron.hpp"
+#include "planner/frameworks/import_neox.hpp"
 #include "planner/frameworks/import_overrides.hpp"
 #include "planner/frameworks/import_torchtitan.hpp"
 #include "planner/frameworks/import_trainer.hpp"
+#include "planner/frameworks/import_verl.hpp"
 #include "planner/frameworks/json_import_deepspeed.hpp"
 #include "planner/frameworks/launcher.hpp"
 #include "planner/frameworks/megatron_log.hpp"
@@ -38,8 +40,10 @@ std::string link_in(const std::string& text) {
 
 JobFormat format_of_text(const std::string& text, const std::string& file) {
   if (holds_megatron_log(text)) return JobFormat::megatron;
+  if (holds_neox(text)) return JobFormat::gpt_neox;
   if (holds_deepspeed(text)) return JobFormat::deepspeed;
   if (holds_nanotron(text)) return JobFormat::nanotron;
+  if (holds_verl(text) && !file.ends_with(".py")) return JobFormat::verl;
   if (const auto trainer = trainer_format(text)) return *trainer;
   if (holds_torchtitan(text)) return JobFormat::torchtitan;
   const bool scenario = has_line(text, "model:") || has_line(text, "training:");
@@ -61,8 +65,8 @@ JobFormat format_of_text(const std::string& text, const std::string& file) {
       {file, 0, 0}, "is no description of a job that is known here",
       "known: a scenario, a launch script, argument list or log of Megatron-LM, overrides "
       "of Megatron-Bridge or NeMo, a ds_config.json, a TOML or Python configuration of torchtitan, "
-      "YAML of accelerate, axolotl, LLaMA-Factory, TRL or nanotron, and commands of the last four "
-      "and of ms-swift");
+      "YAML of accelerate, axolotl, LLaMA-Factory, TRL, nanotron or GPT-NeoX, and commands of "
+      "LLaMA-Factory, ms-swift, TRL, the Trainer and verl");
 }
 
 // The text, or the script that it brings to Kubernetes.
@@ -113,6 +117,8 @@ ImportedJob read_job(const std::string& file, const std::string& recipe) {
   }
   if (format == JobFormat::torchtitan) return import_torchtitan(text, file);
   if (format == JobFormat::nanotron) return import_nanotron(text, file);
+  if (format == JobFormat::verl) return import_verl(text, file);
+  if (format == JobFormat::gpt_neox) return import_neox(text, file);
   if (trainer_format(all) == format) return import_trainer(text, file, format);
   if (format == JobFormat::scenario) {
     ImportedJob job;

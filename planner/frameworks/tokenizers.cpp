@@ -16,7 +16,7 @@ struct Vocabulary {
 
 // vocab_size of each family's config.json on Hugging Face; of Megatron-LM's own tokenizers the size
 // of the published vocabulary file (GPT-2's merges, BERT's word pieces).
-constexpr std::array<Vocabulary, 49> vocabularies{{{"gpt2", 50'257},
+constexpr std::array<Vocabulary, 64> vocabularies{{{"gpt2", 50'257},
                                                    {"gpt-2", 50'257},
                                                    {"bertwordpiecelowercase", 30'522},
                                                    {"bertwordpiececase", 28'996},
@@ -64,7 +64,23 @@ constexpr std::array<Vocabulary, 49> vocabularies{{{"gpt2", 50'257},
                                                    {"llama-3.1-nemotron", 128'256},
                                                    {"nemotron-mini", 256'000},
                                                    {"nemotron-4", 256'000},
-                                                   {"nemotron", 131'072}}};
+                                                   {"nemotron", 131'072},
+                                                   // an unnamed one is most often Llama's
+                                                   {"gptsentencepiecetokenizer", 32'000},
+                                                   {"bigscience/tokenizer", 250'880},
+                                                   {"bloom", 250'880},
+                                                   {"codellama", 32'016},
+                                                   {"tinyllama", 32'000},
+                                                   {"falcon", 65'024},
+                                                   {"phi-2", 51'200},
+                                                   {"starcoder2", 49'152},
+                                                   {"smollm2", 49'152},
+                                                   {"glm-4", 151'552},
+                                                   {"internlm2", 92'544},
+                                                   {"deepseek-llm", 102'400},
+                                                   {"olmo-2", 100'352},
+                                                   {"gemma-2b", 256'000},
+                                                   {"gemma-7b", 256'000}}};
 
 }  // namespace
 

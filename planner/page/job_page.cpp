@@ -238,7 +238,7 @@ std::string causes_section(const JobReport& job) {
     html += cause_html(c, job, html.empty());
   }
   for (const RuledOut& r : job.diagnosis->ruled_out) {
-    html += fmt::format("<p class=\"note\">Not {}: the log says {} {}.</p>\n", html_text(r.name),
+    html += fmt::format("<p class=\"note\">Not {}: the log states {} {}.</p>\n", html_text(r.name),
                         html_text(r.key), html_text(r.value));
   }
   return section("Causes", html);

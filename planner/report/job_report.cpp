@@ -151,7 +151,7 @@ std::string inseparable_text(const JobDiagnosis& d) {
     tests += fmt::format("{}{}: {}", tests.empty() ? "" : "; ", name, one.test);
   }
   return fmt::format(
-      "This log cannot tell {} from one another: each gives the same time, memory and series. What "
+      "This log cannot separate {}: each gives the same time, memory and series. What "
       "settles it: {}.",
       names, tests);
 }

@@ -32,7 +32,7 @@ std::string job_report(const JobReport& job, const costmodel::Scenario& scenario
                        const ReportStyle& style);
 
 // Parts of it, for the page: the culprit to act on, which where nothing is settled is the likeliest
-// fault; the verdict and the measured time as sentences; causes that the log cannot tell apart, ""
+// fault; the verdict and the measured time as sentences; causes that the log cannot separate, ""
 // for none.
 const Culprit& job_suspect(const JobDiagnosis& diagnosis);
 std::string job_verdict(const JobReport& job);

@@ -39,7 +39,7 @@ TEST_CASE("a file of configs that cannot be read is named, with status 3") {
   CHECK(contains(text.out, "broken"));
 }
 
-TEST_CASE("help says which of the two doctors is which") {
+TEST_CASE("help names the other doctor") {
   const Scratch scratch;
   CHECK(contains(run({"doctor", "--help"}, scratch).out, "explain-job"));
   CHECK(contains(run({"explain-job", "--help"}, scratch).out, "doctor"));

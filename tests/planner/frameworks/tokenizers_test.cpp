@@ -16,5 +16,7 @@ TEST_CASE("the longest name that stands in a tokenizer's decides") {
   CHECK_FALSE(vocabulary_of("/data/tokenizer.model").has_value());
   CHECK(vocabulary_of("deepseek-ai/DeepSeek-R1-Distill-Llama-8B") == 128'256);
   CHECK(vocabulary_of("deepseek-ai/DeepSeek-R1") == 129'280);
+  CHECK(vocabulary_of("bigscience/tokenizer") == 250'880);
+  CHECK(vocabulary_of("codellama/CodeLlama-7b-hf") == 32'016);
   CHECK_FALSE(vocabulary_of("").has_value());
 }

@@ -1,0 +1,245 @@
+#include "planner/frameworks/import_neox.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+#include <utility>
+
+#include "costmodel/base/error.hpp"
+#include "costmodel/base/escape.hpp"
+#include "planner/exchange/lines.hpp"
+#include "planner/frameworks/file_settings.hpp"
+#include "planner/frameworks/setting_fields.hpp"
+#include "planner/frameworks/tokenizers.hpp"
+
+namespace planner {
+
+using namespace costmodel;
+
+namespace {
+
+// megatron/neox_arguments: what changes neither the time nor the memory of an iteration.
+constexpr std::array<std::string_view, 42> neox_harmless{"attention_dropout",
+                                                         "bias_gelu_fusion",
+                                                         "checkpoint_factor",
+                                                         "checkpoint_num_layers",
+                                                         "clip_grad",
+                                                         "contiguous_checkpointing",
+                                                         "data_",
+                                                         "distributed_backend",
+                                                         "eval_",
+                                                         "extra_save_iters",
+                                                         "gradient_clipping",
+                                                         "hidden_dropout",
+                                                         "init_method",
+                                                         "iteration",
+                                                         "keep_last_n_checkpoints",
+                                                         "launcher",
+                                                         "load",
+                                                         "log",
+                                                         "lr_",
+                                                         "merge_file",
+                                                         "min_lr",
+                                                         "norm_eps",
+                                                         "num_workers",
+                                                         "optimizer.params",
+                                                         "output_layer_init_method",
+                                                         "output_layer_parallelism",
+                                                         "partition_activations",
+                                                         "rms_norm_epsilon",
+                                                         "save",
+                                                         "scaled_upper_triang",
+                                                         "split",
+                                                         "steps_per_print",
+                                                         "synchronize_each_layer",
+                                                         "tensorboard",
+                                                         "test_data",
+                                                         "tokenizer_type",
+                                                         "train_data",
+                                                         "train_iters",
+                                                         "use_wandb",
+                                                         "valid_data",
+                                                         "wall_clock",
+                                                         "warmup"};
+
+std::vector<SetField> with_underscores(std::vector<SetField> fields) {
+  for (SetField& one : fields) {
+    one.name = one.field;
+    std::ranges::replace(one.field, '-', '_');
+  }
+  return fields;
+}
+
+class NeoxImport {
+ public:
+  NeoxImport(const std::string& text, const std::string& file)
+      : job(job_of(JobFormat::gpt_neox)),
+        file_(file),
+        fields_(with_underscores(read_yaml(text, file)), neox_harmless) {}
+
+  void read(std::string_view text) {
+    refuse_mixers(text);
+    miss_cluster(job);
+    const std::int64_t tp = fields_.number("model_parallel_size", 1),
+                       pp = std::max<std::int64_t>(1, fields_.number("pipe_parallel_size", 1, 0));
+    put("plan", "tp", tp);
+    put("plan", "pp", pp);
+    read_model(tp);
+    read_batch(tp, pp);
+    put("training", "sequence", fields_.number("seq_length", 2048));
+    read_precision();
+    put_key(job, "training", "stack", "gpt-neox");
+    put("plan", "zero", std::min<std::int64_t>(4, fields_.number("zero_optimization.stage", 0, 0)));
+    const bool recomputes = fields_.flag("checkpoint_activations", false);
+    put_key(job, "plan", "recompute", recomputes ? "full" : "none");
+    leave_out_rest(job, fields_);
+  }
+
+  ImportedJob job;
+
+ private:
+  void put(const char* part, const std::string& key, std::int64_t number) {
+    put_key(job, part, key, fmt::format("{}", number));
+  }
+  void put_model(const std::string& key, const std::string& text) {
+    put_key(job, "model", key, text);
+  }
+
+  // Lists of lists, [[["mamba"], 24]], are no settings: the text itself is looked at.
+  void refuse_mixers(std::string_view text) {
+    fields_.find("attention_config");
+    for (const char* other : {"gmlp", "rwkv", "mamba"}) {
+      if (text.find(fmt::format("\"{}\"", other)) == std::string_view::npos) continue;
+      throw ConfigError({file_, 0, 0},
+                        fmt::format("attention_config of {} is not read here", other),
+                        "write the model yourself: --set model=FILE");
+    }
+  }
+
+  // By the tokenizer's type, or the file of the vocabulary.
+  void read_vocabulary(std::int64_t tp) {
+    const std::string type = fields_.word("tokenizer_type", "GPT2BPETokenizer"),
+                      named = fields_.word("vocab_file", "") + " " + file_;
+    std::int64_t words = type.starts_with("GPT2") ? 50'257 : 0;
+    if (words == 0) words = vocabulary_of(named).value_or(0);
+    constexpr std::int64_t neox_20b = 50'277, sentence_pieces = 32'000;
+    if (words == 0) words = type.starts_with("SPM") ? sentence_pieces : neox_20b;
+    const std::int64_t multiple =
+        product({fields_.number("make_vocab_size_divisible_by", 128), tp});
+    words = (words + multiple - 1) / multiple * multiple;
+    put("model", "vocab", words);
+    job.notes.push_back(fmt::format("model.vocab {}, of tokenizer_type {}, padded for {} ranks",
+                                    words, shortened(type), tp));
+  }
+
+  void read_model(std::int64_t tp) {
+    const std::int64_t hidden = fields_.number("hidden_size", 1),
+                       heads = fields_.number("num_attention_heads", 1),
+                       kv = fields_.number("num_kv_heads", heads);
+    const std::string activation = fields_.word("activation", "gelu");
+    const bool llama = fields_.word("mlp_type", "regular") == "llama" || activation == "swiglu";
+    const std::string norm = fields_.word("norm", "layernorm");
+    put_model("kind", norm == "rmsnorm" ? "llama" : "gpt");
+    put("model", "layers", fields_.number("num_layers", 1));
+    put("model", "hidden", hidden);
+    put("model", "heads", heads);
+    if (kv != heads) put("model", "kv_heads", kv);
+    // Of a gated one two thirds of four times the width, to a multiple of 256.
+    const std::int64_t gated = (8 * hidden / 3 + 255) / 256 * 256;
+    put("model", "ffn_hidden",
+        fields_.number("intermediate_size", llama ? gated : product({4, hidden})));
+    put_model("gated_mlp", llama ? "true" : "false");
+    if (norm != "rmsnorm") put_model("linear_bias", "true");
+    put_model("tie_embeddings", fields_.flag("no_weight_tying", false) ? "false" : "true");
+    if (fields_.flag("gpt_j_residual", false)) put_model("parallel_block", "true");
+    read_positions(norm == "rmsnorm");
+    read_vocabulary(tp);
+    if (fields_.number("moe_num_experts", 1) > 1 || fields_.number("num_experts", 1) > 1) {
+      const SetField* set = fields_.find("moe_num_experts");
+      throw ConfigError(set != nullptr ? set->mark : Mark{file_, 0, 0},
+                        "experts of GPT-NeoX are not read here",
+                        "write the model yourself: --set model=FILE");
+    }
+  }
+
+  void read_positions(bool llama) {
+    const std::string kind = fields_.word("pos_emb", "learned");
+    fields_.find("rotary_pct");
+    fields_.find("rotary_emb_base");
+    fields_.find("max_position_embeddings");
+    if (llama && kind == "rotary") return;
+    if (kind == "learned" || kind == "rotary" || kind == "alibi") put_model("positions", kind);
+    if (kind == "rotary") put_model("rotary_percent", fields_.word("rotary_pct", "1"));
+    if (kind == "learned") {
+      put("model", "max_positions",
+          fields_.number("max_position_embeddings", fields_.number("seq_length", 2048)));
+    }
+  }
+
+  void read_batch(std::int64_t tp, std::int64_t pp) {
+    const std::int64_t whole = fields_.number("train_batch_size", 0, 0),
+                       each = fields_.number("gradient_accumulation_steps", 1),
+                       micro = fields_.number("train_micro_batch_size_per_gpu",
+                                              fields_.number("batch_size", 4)),
+                       nodes = fields_.number("num_nodes", 0, 0);
+    put("plan", "micro_batch", micro);
+    job.accumulation = each;
+    const char* const devices = "the number of devices: --set cluster.devices=N";
+    if (whole > 0 && whole % product({micro, each}) == 0) {
+      const std::int64_t replicas = whole / product({micro, each});
+      put("training", "global_batch", whole);
+      put("plan", "dp", replicas);
+      put("cluster", "devices", product({replicas, tp, pp}));
+    } else {
+      if (whole > 0) {
+        put("training", "global_batch", whole);
+      } else {
+        miss_key(job, "training", "global_batch",
+                 "the batch, which follows from the number of devices");
+      }
+      if (nodes > 0) job.notes.push_back(fmt::format("the file names {} nodes", nodes));
+      miss_key(job, "cluster", "devices", devices);
+    }
+  }
+
+  void read_precision() {
+    const std::string named = fields_.word("precision", "");
+    const bool half = fields_.flag("fp16.enabled", false) || fields_.flag("fp16.fp16", false),
+               brain = fields_.flag("bf16.enabled", false) || fields_.flag("bf16.bf16", false) ||
+                       fields_.word("fp16.type", "") == "bfloat16";
+    const bool is_bf16 = brain || named == "bfloat16";
+    put_key(job, "training", "precision",
+            is_bf16                   ? "bf16"
+            : half || named == "fp16" ? "fp16"
+                                      : "fp32");
+  }
+
+  std::string file_;
+  SettingFields fields_;
+};
+
+}  // namespace
+
+bool holds_neox(const std::string& text) {
+  const auto key = [&](const char* dashes, const char* underscores) {
+    for (const char* name : {dashes, underscores}) {
+      for (const char* form : {"\"{}\":", "{}:"})
+        if (text.find(fmt::format(fmt::runtime(form), name)) != std::string::npos) return true;
+    }
+    return false;
+  };
+  return key("num-layers", "num_layers") && key("num-attention-heads", "num_attention_heads") &&
+         (key("pipe-parallel-size", "pipe_parallel_size") ||
+          key("model-parallel-size", "model_parallel_size")) &&
+         text.find("--num-layers") == std::string::npos;
+}
+
+ImportedJob import_neox(const std::string& text, const std::string& file) {
+  NeoxImport in(text, file);
+  in.read(text);
+  return std::move(in.job);
+}
+
+}  // namespace planner

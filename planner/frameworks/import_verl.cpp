@@ -1,0 +1,214 @@
+#include "planner/frameworks/import_verl.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+#include <utility>
+
+#include "costmodel/base/error.hpp"
+#include "costmodel/base/escape.hpp"
+#include "planner/exchange/lines.hpp"
+#include "planner/frameworks/overrides_text.hpp"
+#include "planner/frameworks/setting_fields.hpp"
+
+namespace planner {
+
+using namespace costmodel;
+
+namespace {
+
+// verl/trainer/config: what has no part in the actor's update, and what changes neither its time
+// nor its memory.
+constexpr std::array<std::string_view, 30> verl_harmless{
+    "algorithm.",
+    "critic.",
+    "reward",
+    "custom_reward",
+    "trainer.",
+    "ray_",
+    "data.",
+    "global_profiler",
+    "actor_rollout_ref.rollout.",
+    "actor_rollout_ref.ref.",
+    "actor_rollout_ref.hybrid_engine",
+    "actor_rollout_ref.actor.clip_ratio",
+    "actor_rollout_ref.actor.entropy",
+    "actor_rollout_ref.actor.grad_clip",
+    "actor_rollout_ref.actor.kl_loss",
+    "actor_rollout_ref.actor.loss_agg",
+    "actor_rollout_ref.actor.optim.",
+    "actor_rollout_ref.actor.policy_loss",
+    "actor_rollout_ref.actor.shuffle",
+    "actor_rollout_ref.actor.use_kl_loss",
+    "actor_rollout_ref.actor.checkpoint",
+    "actor_rollout_ref.actor.profiler",
+    "actor_rollout_ref.actor.ppo_epochs",
+    "actor_rollout_ref.actor.strategy",
+    "actor_rollout_ref.model.trust_remote_code",
+    "optim.",
+    "actor_rollout_ref.model.external_lib",
+    "actor_rollout_ref.nccl_timeout",
+    "model.trust_remote",
+    "actor_rollout_ref.actor.fsdp_config.wrap_policy"};
+
+class VerlImport {
+ public:
+  VerlImport(const std::string& text, const std::string& file)
+      : job(job_of(JobFormat::verl)),
+        supervised_(text.find("sft_trainer") != std::string::npos),
+        megatron_(text.find("actor.megatron.") != std::string::npos ||
+                  text.find("actor.strategy=megatron") != std::string::npos ||
+                  text.find("ppo_megatron_trainer") != std::string::npos),
+        fields_(read_overrides(text, file).fields, verl_harmless) {}
+
+  void read() {
+    miss_cluster(job);
+    read_model();
+    read_machine();
+    read_batch();
+    put_key(job, "training", "precision", "bf16");
+    read_stack();
+    const std::string recomputes =
+        megatron_ ? actor("megatron.override_transformer_config.recompute_granularity", "none")
+        : fields_.flag(supervised_ ? "model.enable_gradient_checkpointing"
+                                   : "actor_rollout_ref.model.enable_gradient_checkpointing",
+                       true)
+            ? "full"
+            : "none";
+    put_key(job, "plan", "recompute",
+            recomputes == "full" || recomputes == "selective" ? recomputes : "none");
+    read_adapters();
+    job.notes.emplace_back(
+        supervised_ ? "supervised fine-tuning"
+                    : "the actor's update alone: rollout, reward, reference and critic are left "
+                      "out; every sequence is as long as the longest");
+    leave_out_rest(job, fields_);
+  }
+
+  ImportedJob job;
+
+ private:
+  static constexpr std::string_view of_actor = "actor_rollout_ref.actor.";
+
+  void put(const char* part, const std::string& key, std::int64_t number) {
+    put_key(job, part, key, fmt::format("{}", number));
+  }
+  std::string actor(const std::string& field, std::string_view otherwise) {
+    return fields_.word(std::string(of_actor) + field, otherwise);
+  }
+  std::int64_t of(const std::string& field, std::int64_t otherwise, std::int64_t least = 1) {
+    const SetField* set = fields_.find(field);
+    if (set != nullptr && !set->unknown.empty()) return otherwise;
+    return fields_.number(field, otherwise, least);
+  }
+  std::int64_t size(const char* field) {  // of the actor's plan; null is its default
+    const std::string name = std::string(of_actor) + field;
+    return fields_.word(name, "null") == "null" ? 1 : of(name, 1);
+  }
+
+  void read_model() {
+    // Of a path with variables its last part says enough.
+    const SetField* set =
+        fields_.find(supervised_ ? "model.partial_pretrain" : "actor_rollout_ref.model.path");
+    std::string name = set == nullptr || set->values.empty() ? "" : set->values.front();
+    miss_key(job, "model", "base",
+             fmt::format("{}: --set model=NAME, or its config.json: --set model=./config.json",
+                         name.empty() ? "no setting names the model" : shortened(name)));
+    name_model(job, std::move(name));
+  }
+
+  void read_machine() {
+    const std::int64_t devices =
+        product({of("trainer.nnodes", 1), of("trainer.n_gpus_per_node", 8)});
+    tp_ = megatron_ ? size("megatron.tensor_model_parallel_size") : 1;
+    pp_ = megatron_ ? size("megatron.pipeline_model_parallel_size") : 1;
+    cp_ =
+        megatron_ ? size("megatron.context_parallel_size") : size("ulysses_sequence_parallel_size");
+    const std::int64_t ep = megatron_ ? size("megatron.expert_model_parallel_size") : 1;
+    put("cluster", "devices", devices);
+    put("plan", "tp", tp_);
+    put("plan", "pp", pp_);
+    if (cp_ > 1) put("plan", "cp", cp_);
+    if (cp_ > 1) put_key(job, "plan", "cp_comm", megatron_ ? "p2p" : "a2a");
+    if (ep > 1) put("plan", "ep", ep);
+    put("plan", "zero", megatron_ ? 1 : 3);
+    dp_ = std::max<std::int64_t>(1, devices / product({tp_, pp_, cp_}));
+    const std::string part = megatron_ ? "megatron." : "fsdp_config.";
+    const bool states = actor(part + "optimizer_offload", "false") == "true",
+               weights = actor(part + "param_offload", "false") == "true";
+    // They are on the devices while the actor is updated.
+    if (states || weights)
+      job.notes.emplace_back("what is offloaded between updates is on the devices in one");
+  }
+
+  // No stack of Hugging Face shards sequences over devices, as verl's Ulysses does.
+  void read_stack() {
+    const bool sequences = !megatron_ && cp_ > 1;
+    put_key(job, "training", "stack",
+            megatron_   ? "megatron-core-2025"
+            : sequences ? "torchtitan"
+                        : "peft");
+    if (sequences)
+      job.notes.emplace_back("stack torchtitan stands for FSDP with Ulysses' exchange");
+  }
+
+  void read_batch() {
+    const std::int64_t length =
+        supervised_ ? of("data.max_length", 1024)
+                    : of("data.max_prompt_length", 512) + of("data.max_response_length", 512);
+    put("training", "sequence", length);
+    const std::int64_t prompts =
+        supervised_ ? of("data.train_batch_size", 256)
+                    : std::min(of("actor_rollout_ref.actor.ppo_mini_batch_size", 256),
+                               of("data.train_batch_size", 1024));
+    const std::int64_t batch =
+        product({prompts, supervised_ ? 1 : of("actor_rollout_ref.rollout.n", 1)});
+    std::int64_t micro = supervised_
+                             ? of("data.micro_batch_size_per_gpu", 4)
+                             : of("actor_rollout_ref.actor.ppo_micro_batch_size_per_gpu", 0, 0);
+    if (micro == 0) {
+      micro = 1;
+      const std::int64_t tokens =
+          of("actor_rollout_ref.actor.ppo_max_token_len_per_gpu", length) * cp_;
+      if (fields_.flag("actor_rollout_ref.actor.use_dynamic_bsz", false))
+        micro = std::max<std::int64_t>(1, tokens / length);
+      job.notes.push_back(
+          fmt::format("micro-batches of {}: as many full sequences as the tokens "
+                      "of a device hold",
+                      micro));
+    }
+    const std::int64_t each = std::max<std::int64_t>(1, batch / dp_);
+    while (each % micro != 0) --micro;
+    put("plan", "micro_batch", micro);
+    put("training", "global_batch", product({each, dp_}));
+  }
+
+  void read_adapters() {
+    const std::int64_t rank =
+        of(supervised_ ? "model.lora_rank" : "actor_rollout_ref.model.lora_rank", 0, 0);
+    if (megatron_ || (cp_ > 1 && rank == 0)) return;
+    Value tuning;
+    tuning.set("method", scalar_value(rank > 0 ? "lora" : "full"));
+    if (rank > 0) tuning.set("rank", scalar_value(std::to_string(rank)));
+    if (rank > 0) tuning.set("targets", scalar_value("all-linear"));
+    job.scenario.find("training")->set("fine_tuning", std::move(tuning));
+  }
+
+  bool supervised_, megatron_;
+  std::int64_t tp_ = 1, pp_ = 1, cp_ = 1, dp_ = 1;
+  SettingFields fields_;
+};
+
+}  // namespace
+
+bool holds_verl(const std::string& text) { return text.find("verl.trainer") != std::string::npos; }
+
+ImportedJob import_verl(const std::string& text, const std::string& file) {
+  VerlImport in(text, file);
+  in.read();
+  return std::move(in.job);
+}
+
+}  // namespace planner

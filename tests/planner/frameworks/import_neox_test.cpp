@@ -1,0 +1,73 @@
+// GPT-NeoX's configurations as scenarios.
+#include "planner/frameworks/import_neox.hpp"
+
+#include <doctest/doctest.h>
+
+#include "costmodel/base/error.hpp"
+
+namespace import_neox_test {
+
+using namespace planner;
+
+namespace {
+
+const std::string small =
+    "{\n  \"pipe_parallel_size\": 4,\n  \"model-parallel-size\": 2,\n  \"num_layers\": 44,\n"
+    "  \"hidden_size\": 6144,\n  \"num_attention_heads\": 64,\n  \"seq_length\": 2048,\n"
+    "  \"pos_emb\": \"rotary\",\n  \"rotary_pct\": 0.25,\n  \"no_weight_tying\": true,\n"
+    "  \"gpt_j_residual\": true,\n  \"tokenizer_type\": \"HFTokenizer\",\n"
+    "  \"zero_optimization\": {\"stage\": 1},\n  \"train_micro_batch_size_per_gpu\": 4,\n"
+    "  \"checkpoint_activations\": true,\n  \"fp16\": {\"enabled\": true},\n";
+
+std::string at(const ImportedJob& job, const char* part, const char* key) {
+  const costmodel::Value* map = job.scenario.find(part);
+  const costmodel::Value* value = map == nullptr ? nullptr : map->find(key);
+  return value == nullptr ? "" : value->text;
+}
+
+}  // namespace
+
+TEST_CASE("model, plan and precision; dashes are underscores; the batch by devices") {
+  const ImportedJob job =
+      import_neox(small + "  \"gradient_accumulation_steps\": 32\n}\n", "20B.yml");
+  CHECK(at(job, "model", "layers") == "44");
+  CHECK(at(job, "model", "ffn_hidden") == "24576");
+  CHECK(at(job, "model", "vocab") == "50432");  // 50,277 rows for two ranks
+  CHECK(at(job, "model", "parallel_block") == "true");
+  CHECK(at(job, "plan", "tp") == "2");
+  CHECK(at(job, "plan", "pp") == "4");
+  CHECK(at(job, "plan", "zero") == "1");
+  CHECK(at(job, "plan", "recompute") == "full");
+  CHECK(at(job, "training", "precision") == "fp16");
+  CHECK(job.accumulation == 32);
+}
+
+TEST_CASE("the number of devices follows from a batch") {
+  const ImportedJob job = import_neox(small + "  \"train_batch_size\": 96\n}\n", "20B.yml");
+  CHECK(at(job, "training", "global_batch") == "96");
+  CHECK(at(job, "plan", "dp") == "24");
+  CHECK(at(job, "cluster", "devices") == "192");
+}
+
+TEST_CASE("a llama, and what changes a plan changes the scenario") {
+  const std::string text =
+      "{\"pipe_parallel_size\": 1, \"num_layers\": 32, \"hidden_size\": 4096, "
+      "\"num_attention_heads\": 32, \"norm\": \"rmsnorm\", \"pos_emb\": \"rotary\", "
+      "\"mlp_type\": \"llama\", \"tokenizer_type\": \"SPMTokenizer\", "
+      "\"make_vocab_size_divisible_by\": 1, \"precision\": \"bfloat16\"}\n";
+  const ImportedJob job = import_neox(text, "7B.yml");
+  CHECK(at(job, "model", "kind") == "llama");
+  CHECK(at(job, "model", "ffn_hidden") == "11008");
+  CHECK(at(job, "model", "vocab") == "32000");
+  CHECK(at(job, "training", "precision") == "bf16");
+}
+
+TEST_CASE("other mixers than attention, and experts, are refused") {
+  for (const char* other : {"\"attention_config\": [[[\"mamba\"], 24]]",
+                            "\"attention_config\": [[[\"rwkv\"], 12]]", "\"num_experts\": 8"})
+    CHECK_THROWS_AS(import_neox(small + other + "\n}\n", "x.yml"), costmodel::ConfigError);
+  CHECK(holds_neox(small));
+  CHECK_FALSE(holds_neox("torchrun pretrain_gpt.py --num-layers 2 --num-attention-heads 2"));
+}
+
+}  // namespace import_neox_test
