@@ -233,9 +233,10 @@ const std::vector<CommandRow>& command_rows() {
        nullptr,
        true},
       {{.name = "import",
-        .operands = "hf|nccl-tests|megatron|megatron-bridge|nemo|torchtitan|deepspeed|accelerate|"
-                    "axolotl|llama-factory|ms-swift|trainer|nanotron|gpt-neox|verl|vllm|sglang|"
-                    "topo|slurm|trace FILE",
+        .operands =
+            "hf|nccl-tests|megatron|megatron-bridge|nemo|torchtitan|deepspeed|accelerate|"
+            "axolotl|llama-factory|ms-swift|trainer|nanotron|gpt-neox|verl|slime|vllm|sglang|"
+            "topo|slurm|trace FILE",
         .least = 2,
         .most = 2,
         .formats = "text json yaml",

@@ -160,7 +160,10 @@ void name_model(ImportedJob& job, std::string name) {
   // Meta's own name of Llama 3 begins with it.
   if (name.starts_with("Meta-")) name.erase(0, std::string_view("Meta-").size());
   for (const auto& [other, ours] : same_sizes) {
-    if (!name.starts_with(other)) continue;
+    const bool same = std::ranges::equal(
+        std::string_view(name).substr(0, other.size()), other,
+        [](unsigned char a, unsigned char b) { return std::tolower(a) == std::tolower(b); });
+    if (!same) continue;
     job.notes.push_back(fmt::format("{} has the sizes of {}", other, ours));
     name.replace(0, other.size(), ours);
     break;

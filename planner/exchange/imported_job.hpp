@@ -30,12 +30,13 @@ enum class JobFormat {
   trainer,
   nanotron,
   gpt_neox,
-  verl
+  verl,
+  slime
 };
-inline constexpr std::array<std::string_view, 14> job_format_names{
+inline constexpr std::array<std::string_view, 15> job_format_names{
     "scenario", "megatron",   "deepspeed", "torchtitan",    "megatron-bridge",
     "nemo",     "accelerate", "axolotl",   "llama-factory", "ms-swift",
-    "trainer",  "nanotron",   "gpt-neox",  "verl"};
+    "trainer",  "nanotron",   "gpt-neox",  "verl",          "slime"};
 
 // What stands in a scenario where the file does not say a key that a prediction needs.
 inline constexpr std::string_view to_be_replaced = "REPLACE";

@@ -90,7 +90,12 @@ class NeoxImport {
     read_batch(tp, pp);
     put("training", "sequence", fields_.number("seq_length", 2048));
     read_precision();
-    put_key(job, "training", "stack", "gpt-neox");
+    read_stack(text);
+    if (tp > 1)
+      put_key(job, "plan", "sequence_parallel",
+              fields_.flag("sequence_parallel", false) ? "true" : "false");
+    const std::int64_t cp = fields_.number("context_parallel_size", 1);
+    if (cp > 1) put("plan", "cp", cp);
     put("plan", "zero", std::min<std::int64_t>(4, fields_.number("zero_optimization.stage", 0, 0)));
     const bool recomputes = fields_.flag("checkpoint_activations", false);
     put_key(job, "plan", "recompute", recomputes ? "full" : "none");
@@ -164,6 +169,16 @@ class NeoxImport {
     }
   }
 
+  // Its attention is FlashAttention where the layers' kinds name it.
+  void read_stack(std::string_view text) {
+    Value stack;
+    stack.set("base", scalar_value("gpt-neox"));
+    const bool flash = text.find("\"flash\"") != std::string_view::npos;
+    if (!flash) return put_key(job, "training", "stack", "gpt-neox");
+    stack.set("attention", scalar_value("flash"));
+    job.scenario.find("training")->set("stack", std::move(stack));
+  }
+
   void read_positions(bool llama) {
     const std::string kind = fields_.word("pos_emb", "learned");
     fields_.find("rotary_pct");
@@ -179,7 +194,7 @@ class NeoxImport {
   }
 
   void read_batch(std::int64_t tp, std::int64_t pp) {
-    const std::int64_t whole = fields_.number("train_batch_size", 0, 0),
+    const std::int64_t batch = fields_.number("train_batch_size", 0, 0),
                        each = fields_.number("gradient_accumulation_steps", 1),
                        micro = fields_.number("train_micro_batch_size_per_gpu",
                                               fields_.number("batch_size", 4)),
@@ -187,14 +202,14 @@ class NeoxImport {
     put("plan", "micro_batch", micro);
     job.accumulation = each;
     const char* const devices = "the number of devices: --set cluster.devices=N";
-    if (whole > 0 && whole % product({micro, each}) == 0) {
-      const std::int64_t replicas = whole / product({micro, each});
-      put("training", "global_batch", whole);
+    if (batch > 0 && batch % product({micro, each}) == 0) {
+      const std::int64_t replicas = batch / product({micro, each});
+      put("training", "global_batch", batch);
       put("plan", "dp", replicas);
       put("cluster", "devices", product({replicas, tp, pp}));
     } else {
-      if (whole > 0) {
-        put("training", "global_batch", whole);
+      if (batch > 0) {
+        put("training", "global_batch", batch);
       } else {
         miss_key(job, "training", "global_batch",
                  "the batch, which follows from the number of devices");

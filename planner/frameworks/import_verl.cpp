@@ -98,10 +98,13 @@ class VerlImport {
   std::string actor(const std::string& field, std::string_view otherwise) {
     return fields_.word(std::string(of_actor) + field, otherwise);
   }
+  // What the script does not know is the trainer's default, and a note.
   std::int64_t of(const std::string& field, std::int64_t otherwise, std::int64_t least = 1) {
     const SetField* set = fields_.find(field);
-    if (set != nullptr && !set->unknown.empty()) return otherwise;
-    return fields_.number(field, otherwise, least);
+    if (set == nullptr || set->unknown.empty()) return fields_.number(field, otherwise, least);
+    job.notes.push_back(
+        fmt::format("{} is {}, as its value is {}", field, otherwise, shortened(set->unknown)));
+    return otherwise;
   }
   std::int64_t size(const char* field) {  // of the actor's plan; null is its default
     const std::string name = std::string(of_actor) + field;
@@ -109,7 +112,7 @@ class VerlImport {
   }
 
   void read_model() {
-    // Of a path with variables its last part says enough.
+    // Of a path with variables its last part is enough.
     const SetField* set =
         fields_.find(supervised_ ? "model.partial_pretrain" : "actor_rollout_ref.model.path");
     std::string name = set == nullptr || set->values.empty() ? "" : set->values.front();
@@ -133,6 +136,10 @@ class VerlImport {
     if (cp_ > 1) put("plan", "cp", cp_);
     if (cp_ > 1) put_key(job, "plan", "cp_comm", megatron_ ? "p2p" : "a2a");
     if (ep > 1) put("plan", "ep", ep);
+    const std::int64_t etp = megatron_ ? size("megatron.expert_tensor_parallel_size") : 1,
+                       vpp = megatron_ ? size("megatron.virtual_pipeline_model_parallel_size") : 1;
+    if (ep > 1) put("plan", "etp", etp);
+    if (vpp > 1) put("plan", "vpp", vpp);
     put("plan", "zero", megatron_ ? 1 : 3);
     dp_ = std::max<std::int64_t>(1, devices / product({tp_, pp_, cp_}));
     const std::string part = megatron_ ? "megatron." : "fsdp_config.";

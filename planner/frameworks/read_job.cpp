@@ -16,6 +16,7 @@
 #include "planner/frameworks/import_nanotron.hpp"
 #include "planner/frameworks/import_neox.hpp"
 #include "planner/frameworks/import_overrides.hpp"
+#include "planner/frameworks/import_slime.hpp"
 #include "planner/frameworks/import_torchtitan.hpp"
 #include "planner/frameworks/import_trainer.hpp"
 #include "planner/frameworks/import_verl.hpp"
@@ -40,6 +41,7 @@ std::string link_in(const std::string& text) {
 
 JobFormat format_of_text(const std::string& text, const std::string& file) {
   if (holds_megatron_log(text)) return JobFormat::megatron;
+  if (holds_slime(text) && !file.ends_with(".py")) return JobFormat::slime;
   if (holds_neox(text)) return JobFormat::gpt_neox;
   if (holds_deepspeed(text)) return JobFormat::deepspeed;
   if (holds_nanotron(text)) return JobFormat::nanotron;
@@ -66,7 +68,7 @@ JobFormat format_of_text(const std::string& text, const std::string& file) {
       "known: a scenario, a launch script, argument list or log of Megatron-LM, overrides "
       "of Megatron-Bridge or NeMo, a ds_config.json, a TOML or Python configuration of torchtitan, "
       "YAML of accelerate, axolotl, LLaMA-Factory, TRL, nanotron or GPT-NeoX, and commands of "
-      "LLaMA-Factory, ms-swift, TRL, the Trainer and verl");
+      "LLaMA-Factory, ms-swift, TRL, the Trainer, verl and slime");
 }
 
 // The text, or the script that it brings to Kubernetes.
@@ -117,6 +119,7 @@ ImportedJob read_job(const std::string& file, const std::string& recipe) {
   }
   if (format == JobFormat::torchtitan) return import_torchtitan(text, file);
   if (format == JobFormat::nanotron) return import_nanotron(text, file);
+  if (format == JobFormat::slime) return import_slime(text, file);
   if (format == JobFormat::verl) return import_verl(text, file);
   if (format == JobFormat::gpt_neox) return import_neox(text, file);
   if (trainer_format(all) == format) return import_trainer(text, file, format);

@@ -62,6 +62,14 @@ TEST_CASE("a llama, and what changes a plan changes the scenario") {
   CHECK(at(job, "training", "precision") == "bf16");
 }
 
+TEST_CASE("FlashAttention and sequence parallelism change the scenario") {
+  const ImportedJob job = import_neox(
+      small + "  \"attention_config\": [[[\"flash\"], 44]], \"sequence_parallel\": true\n}\n",
+      "20B.yml");
+  CHECK(job.scenario.find("training")->find("stack")->find("attention")->text == "flash");
+  CHECK(at(job, "plan", "sequence_parallel") == "true");
+}
+
 TEST_CASE("other mixers than attention, and experts, are refused") {
   for (const char* other : {"\"attention_config\": [[[\"mamba\"], 24]]",
                             "\"attention_config\": [[[\"rwkv\"], 12]]", "\"num_experts\": 8"})
