@@ -26,16 +26,6 @@ bool looks_like_path(const std::string& name) {
          name.ends_with(".json");
 }
 
-// Whether a file lies in a folder or in a folder of it, links followed.
-bool lies_in(const std::string& file, const std::string& folder) {
-  std::error_code status;
-  const fs::path real = fs::weakly_canonical(fs::absolute(file, status), status);
-  const fs::path above = fs::weakly_canonical(fs::absolute(folder, status), status);
-  if (status || above.empty()) return false;
-  const auto [end, at] = std::mismatch(above.begin(), above.end(), real.begin(), real.end());
-  return end == above.end() || (end->empty() && std::next(end) == above.end());
-}
-
 void require_directory(const std::string& flag, const std::string& directory,
                        const std::string& remedy) {
   if (is_folder(directory)) return;
@@ -64,6 +54,15 @@ std::string file_from(const Mark& mark, const std::string& file) {
   const bool in_file = mark.line > 0 && is_regular_file(mark.file);
   return path.is_absolute() || !in_file ? file
                                         : (fs::path(mark.file).parent_path() / path).string();
+}
+
+bool lies_in(const std::string& file, const std::string& folder) {
+  std::error_code status;
+  const fs::path real = fs::weakly_canonical(fs::absolute(file, status), status);
+  const fs::path above = fs::weakly_canonical(fs::absolute(folder, status), status);
+  if (status || above.empty()) return false;
+  const auto [end, at] = std::mismatch(above.begin(), above.end(), real.begin(), real.end());
+  return end == above.end() || (end->empty() && std::next(end) == above.end());
 }
 
 std::string reach_of(const Mark& mark) {

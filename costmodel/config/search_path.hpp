@@ -42,6 +42,9 @@ std::string find_config(const ConfigPath& path, const std::string& kind, const s
 // line, to the working directory.
 std::string file_from(const Mark& mark, const std::string& file);
 
+// Whether a file lies in a folder or in a folder of it, links followed.
+bool lies_in(const std::string& file, const std::string& folder);
+
 // The folder that names in a file may lead into: its own; of what is no file (standard input) the
 // working directory; "" for the command line and for text of no file, whose names may lead
 // anywhere.

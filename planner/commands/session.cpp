@@ -309,7 +309,7 @@ void complete_job(const Session& session, ImportedJob& job,
       resolve_config(session.path, "clusters", scalar_value(options.cluster)).value;
   const Value* node = cluster.find("devices_per_node");
   const double devices = node == nullptr ? 0 : parse_count(node->text).value_or(0);
-  assume_devices(job, static_cast<std::int64_t>(devices));
+  assume_missing(job, static_cast<std::int64_t>(devices));
 }
 
 JobOperand read_job_operand(const Session& session, const std::string& operand,

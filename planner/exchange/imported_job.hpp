@@ -45,6 +45,8 @@ inline constexpr std::string_view to_be_replaced = "REPLACE";
 struct MissingKey {
   std::string key;  // dotted: "cluster.base"
   std::string remedy;
+  std::string otherwise;  // what is assumed for it with a cluster; empty: nothing
+  std::string because;    // "as GPT-2's"
 };
 
 struct ImportedJob {
@@ -55,6 +57,8 @@ struct ImportedJob {
   std::vector<std::string> notes;     // what was assumed
   std::vector<std::string> recipes;   // names of what the job is made of, the nearest first
   std::int64_t accumulation = 1;      // micro-batches of a replica, where the file has no batch
+  std::int64_t nodes = 0;             // where the file has no number of devices
+  std::int64_t started = 0;           // processes that the file itself starts
 };
 
 // An import of this format, with empty parts of a scenario.
@@ -79,9 +83,11 @@ void name_model(ImportedJob& job, std::string name);
 // Names the cluster (--cluster NAME) and keeps its number of devices.
 void set_cluster(ImportedJob& job, const std::string& name);
 
-// Where the file has no number of devices: the fewest full nodes, of `per_node` devices, that the
-// plan's sizes divide, and one micro-batch a replica where it has no batch either. With notes.
-void assume_devices(ImportedJob& job, std::int64_t per_node);
+// Where the file has no number of devices, or starts fewer than its plan needs: its nodes, else the
+// fewest full ones, of `per_node` devices, that the plan's sizes divide; of these as many as its
+// batch divides, and one micro-batch a replica where it has none; and what else is assumed for a
+// missing key. With notes.
+void assume_missing(ImportedJob& job, std::int64_t per_node);
 
 // Sets a key of the scenario ("plan.tp=8", --set), which is then no longer missing. Throws
 // costmodel::ConfigError as assign_path() does.

@@ -1,5 +1,6 @@
 #include "planner/exchange/shell_fields.hpp"
 
+#include <algorithm>
 #include <utility>
 
 namespace planner {
@@ -32,8 +33,19 @@ void ShellFields::add(std::string_view piece) {
 }
 
 void ShellFields::add_unknown(const std::string& what) {
-  add("");
+  add(unknown_begin + what + unknown_end);
   current_.unknown = what;
+}
+
+std::string without_unknown(const std::string& text) {
+  std::string known;
+  bool inside = false;
+  for (const char c : text) {
+    inside = inside || c == unknown_begin;
+    if (!inside) known += c;
+    inside = inside && c != unknown_end;
+  }
+  return known;
 }
 
 void ShellFields::close() {
@@ -48,13 +60,19 @@ void ShellFields::add_value(const ShellWords& value, bool quoted, bool items) {
     if (i > 0 && quoted && !items) add(' ');
     if (i > 0 && (!quoted || items)) close();
     if (!open_) current_.mark = value[i].mark;
-    if (!value[i].unknown.empty()) add_unknown(value[i].unknown);
     if (quoted) {
       add(value[i].text);
+      if (!value[i].unknown.empty()) current_.unknown = value[i].unknown;
       continue;
     }
-    for (const char c : value[i].text) {
-      if (c == ' ' || c == '\t' || c == '\r' || c == '\n') {
+    const std::string& text = value[i].text;
+    for (std::size_t at = 0; at < text.size(); ++at) {
+      const char c = text[at];
+      if (c == unknown_begin) {
+        const std::size_t end = std::min(text.find(unknown_end, at), text.size());
+        add_unknown(text.substr(at + 1, end - at - 1));
+        at = end;
+      } else if (c == ' ' || c == '\t' || c == '\r' || c == '\n') {
         close();
       } else {
         add(c);

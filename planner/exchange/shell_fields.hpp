@@ -10,6 +10,11 @@
 
 namespace planner {
 
+// Between these two stands in a word, while it is read, what the script leaves open: "$NODES".
+inline constexpr char unknown_begin = '\x01', unknown_end = '\x02';
+// The text without such places.
+std::string without_unknown(const std::string& text);
+
 // Variables may double again and again, so what a script is expanded to is bounded.
 struct ShellBudget {
   std::size_t spent = 0;  // characters

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "planner/exchange/shell_arithmetic.hpp"
+#include "planner/exchange/shell_branches.hpp"
 #include "planner/exchange/shell_fields.hpp"
 
 namespace planner {
@@ -18,15 +19,26 @@ namespace {
 
 constexpr std::size_t longest_word = std::size_t{1} << 20;
 constexpr int deepest = 64;
+constexpr int most_sources = 8;  // files within one another
 
 bool is_name_char(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; }
 bool is_blank(char c) { return c == ' ' || c == '\t' || c == '\r'; }
 
 class ShellReader {
  public:
-  ShellReader(const std::string& text, std::string file) : text_(text), file_(std::move(file)) {}
+  ShellReader(const std::string& text, std::string file, const SourcedFile* sourced = nullptr)
+      : text_(text), file_(std::move(file)), sourced_(sourced) {}
 
   ShellScript read() {
+    read_commands();
+    script_.branches = script_.branches || branches_.undecided();
+    for (auto& [name, words] : script_.variables) remove_places(words);
+    for (auto& words : script_.commands) remove_places(words);
+    return std::move(script_);
+  }
+
+ private:
+  void read_commands() {
     while (at_ < text_.size()) {
       skip_blanks();
       if (at_ >= text_.size()) break;
@@ -34,8 +46,9 @@ class ShellReader {
       if (c == '#') {
         read_comment();
       } else if (c == '\n' || c == ';' || c == '|' || c == '&' || c == '(' || c == ')') {
-        end_command();
+        end_command(c);
         step();
+        if (c == ';' && peek() == ';') branches_.end_choice();
         if (c == '\n') skip_documents();
       } else if (c == '<' || c == '>') {
         read_redirection();
@@ -43,11 +56,9 @@ class ShellReader {
         read_word();
       }
     }
-    end_command();
-    return std::move(script_);
+    end_command('\n');
   }
 
- private:
   Mark mark() const { return {file_, line_, static_cast<int>(at_ - line_start_) + 1}; }
   char peek(std::size_t ahead = 0) const {
     return at_ + ahead < text_.size() ? text_[at_ + ahead] : '\0';
@@ -133,7 +144,8 @@ class ShellReader {
   }
   bool is_empty(const ShellWords& words) {
     budget_->spend(words.size(), mark());
-    return std::ranges::all_of(words, [](const ShellWord& word) { return word.text.empty(); });
+    return std::ranges::all_of(
+        words, [](const ShellWord& word) { return without_unknown(word.text).empty(); });
   }
 
   // The default of ${NAME:-default} is itself a word of the script.
@@ -309,7 +321,11 @@ class ShellReader {
   }
 
   void assign(const std::string& name, bool appends, ShellWords value, bool list) {
+    if (!branches_.run()) return;
     ShellWords& stored = script_.variables[name];
+    // `--size) SIZE="$2"`: without arguments of the script its own value stands.
+    const bool argument = value.size() == 1 && is_argument(value.front().unknown);
+    if (argument && !appends && !stored.empty() && stored.front().unknown.empty()) return;
     if (!appends) {
       stored = std::move(value);
     } else if (list) {
@@ -357,21 +373,54 @@ class ShellReader {
   }
 
   bool is_keyword(const std::string& word) {
-    static constexpr std::array<std::string_view, 13> deciding{
-        "if",    "then", "else", "elif", "fi",   "for",     "while",
-        "until", "do",   "done", "case", "esac", "function"};
+    static constexpr std::array<std::string_view, 7> deciding{"if", "then", "else", "elif",
+                                                              "fi", "case", "esac"};
+    static constexpr std::array<std::string_view, 6> looping{"for", "while", "until",
+                                                             "do",  "done",  "function"};
     static constexpr std::array<std::string_view, 5> plain{"{", "}", "eval", "time", "exec"};
     static constexpr std::array<std::string_view, 5> declaring{"export", "declare", "local",
                                                                "readonly", "typeset"};
     declaring_ = std::find(declaring.begin(), declaring.end(), word) != declaring.end();
     const bool decides = std::find(deciding.begin(), deciding.end(), word) != deciding.end();
-    script_.branches = script_.branches || decides;
-    return decides || declaring_ || std::find(plain.begin(), plain.end(), word) != plain.end();
+    const bool loops = std::find(looping.begin(), looping.end(), word) != looping.end();
+    if (decides) branches_.keyword(word);
+    script_.branches = script_.branches || (loops && branches_.run());
+    return decides || loops || declaring_ ||
+           std::find(plain.begin(), plain.end(), word) != plain.end();
   }
 
-  void end_command() {
-    if (!command_.empty()) script_.commands.push_back(std::move(command_));
-    command_.clear();
+  static bool is_argument(const std::string& unknown) {
+    return unknown.size() == 2 && unknown[0] == '$' && unknown[1] >= '1' && unknown[1] <= '9';
+  }
+  static void remove_places(ShellWords& words) {
+    for (auto& word : words) word.text = without_unknown(word.text);
+  }
+
+  void end_command(char end) {
+    const ShellWords command = std::exchange(command_, {});
+    if (command.empty() || branches_.take(command, end) || !branches_.run()) return;
+    const bool sources = command[0].text == "source" || command[0].text == ".";
+    if (!sources || command.size() < 2 || !read_sourced(command[1]))
+      script_.commands.push_back(command);
+  }
+
+  // The commands of another file stand in the place of `source`. What comes before the last part
+  // that is not known ("$(dirname "$0")/") is a folder.
+  bool read_sourced(const ShellWord& word) {
+    if (sourced_ == nullptr || sources_ >= most_sources) return false;
+    std::string name = word.text.substr(word.text.rfind(unknown_end) + 1);
+    if (!word.unknown.empty()) name.erase(0, name.find_first_not_of('/'));
+    const auto text = (*sourced_)(name);
+    if (!text) return false;
+    ShellReader inner(*text, name, sourced_);
+    inner.script_ = std::move(script_);
+    inner.budget_ = budget_;
+    inner.sources_ = sources_ + 1;
+    budget_->spend(text->size(), word.mark);
+    inner.read_commands();
+    script_ = std::move(inner.script_);
+    script_.branches = script_.branches || inner.branches_.undecided();
+    return true;
   }
 
   const std::string& text_;
@@ -379,7 +428,9 @@ class ShellReader {
   std::size_t at_ = 0, line_start_ = 0;
   ShellBudget own_budget_;
   ShellBudget* budget_ = &own_budget_;
-  int line_ = 1, depth_ = 0;
+  int line_ = 1, depth_ = 0, sources_ = 0;
+  const SourcedFile* sourced_;
+  ShellBranches branches_;
   ShellScript script_;
   const std::map<std::string, ShellWords>* known_ = &script_.variables;
   ShellWords command_;
@@ -389,8 +440,9 @@ class ShellReader {
 
 }  // namespace
 
-ShellScript read_shell(const std::string& text, const std::string& file) {
-  return ShellReader(text, file).read();
+ShellScript read_shell(const std::string& text, const std::string& file,
+                       const SourcedFile& sourced) {
+  return ShellReader(text, file, sourced ? &sourced : nullptr).read();
 }
 
 }  // namespace planner

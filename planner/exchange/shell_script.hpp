@@ -1,9 +1,12 @@
 // Reads a launch script the way bash splits it into words, without running it: assignments, arrays,
 // quotes, ${NAME:-default}, $((arithmetic)) and line continuations are followed in the order
-// written. Conditions and loops are not decided: the lines of every branch count, in their order.
+// written. A condition that the script's own words decide is followed; of others, and of loops, the
+// lines of every branch count, in their order.
 #pragma once
 
+#include <functional>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -23,11 +26,15 @@ struct ShellScript {
   std::vector<ShellWords> commands;  // other than assignments; a pipe or `&&` begins another one
   std::map<std::string, ShellWords> variables;  // as they stand at the end; of an array, its items
   std::vector<std::string> comments;            // without their '#'
-  bool branches = false;                        // the script has conditions, loops or functions
+  bool branches = false;  // it has loops, functions, or conditions that are not decided
 };
+
+// The text of a file that `source` names; nothing where there is none, or where it is not read.
+using SourcedFile = std::function<std::optional<std::string>(const std::string& name)>;
 
 // Throws costmodel::ConfigError for a quote or a bracket that is not closed, nesting deeper than
 // 64, and words that grow beyond 1 MiB.
-ShellScript read_shell(const std::string& text, const std::string& file);
+ShellScript read_shell(const std::string& text, const std::string& file,
+                       const SourcedFile& sourced = {});
 
 }  // namespace planner

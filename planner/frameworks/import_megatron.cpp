@@ -23,6 +23,8 @@ void read_cluster(MegatronImport& in) {
           "which devices they are, no argument says: add --cluster NAME (see `shardplan list "
           "clusters`)");
   const MegatronArguments& all = in.arguments();
+  in.job.nodes = all.nodes;
+  if (!all.from_log) in.job.started = all.world_size;
   if (all.world_size > 0) {
     in.put("cluster.devices", std::to_string(all.world_size));
   } else {

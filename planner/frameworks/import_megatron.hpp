@@ -36,10 +36,14 @@ class MegatronImport {
   std::string text(std::string_view flag, std::string_view otherwise = "");
   std::int64_t whole(std::string_view flag, std::int64_t otherwise);
   std::optional<double> number(std::string_view flag);
-  // A recipe that brings its model has only the spread of experts among its arguments; one expert,
-  // Megatron-DeepSpeed's default, is a dense model.
+  // Megatron-DeepSpeed's dense models have --num-experts 1.
+  bool sparse() {
+    const std::int64_t experts = whole("--num-experts", 0);
+    return experts > 1 || (experts == 1 && has("--moe-router-topk"));
+  }
+  // A recipe that brings its model has only the spread of experts among its arguments.
   bool has_experts() {
-    return number("--num-experts").value_or(0) > 1 ||
+    return sparse() ||
            (!has("--num-layers") && number("--expert-model-parallel-size").value_or(1) > 1);
   }
   [[noreturn]] void refuse(std::string_view flag, const std::string& why) const;

@@ -88,6 +88,11 @@ Launched launched_by(const ShellScript& script, const ShellWords& launcher) {
     if (!(text >> one) || one != "SBATCH") continue;
     while (text >> one) batch.push_back(one);
   }
+  // What is submitted as it stands: `sbatch --nodes=4 job.sh`.
+  for (const auto& command : script.commands) {
+    if (command.front().text != "sbatch") continue;
+    for (const auto& word : command) batch.push_back(word.text);
+  }
   std::int64_t nodes = number_of(words, node_flags), each = number_of(words, process_flags);
   const bool torchrun = each > 0;
   if (nodes == 0) nodes = number_of(batch, node_flags);
@@ -97,6 +102,7 @@ Launched launched_by(const ShellScript& script, const ShellWords& launcher) {
   // One task a node starts the processes of its GPUs.
   if (each <= 1 && !torchrun) each = std::max(each, gpus_of(batch));
   out.per_node = each;
+  if (each == 0) out.nodes = nodes;
   if (nodes > 0 && each > 0) {
     out.world_size = nodes * each;
   } else if (const std::int64_t world = variable_of(script, "WORLD_SIZE"); world > 0) {

@@ -11,6 +11,7 @@ namespace planner {
 struct Launched {
   std::int64_t world_size = 0;  // processes, one a device; 0: not said
   std::int64_t per_node = 0;    // of them on a node; 0: not said
+  std::int64_t nodes = 0;       // where the processes of one are not known
   bool by_variable = false;     // world_size is that of the script's WORLD_SIZE
 };
 

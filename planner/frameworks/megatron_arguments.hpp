@@ -24,6 +24,7 @@ struct MegatronArguments {
   std::vector<MegatronArgument> list;
   std::int64_t world_size = 0;  // processes, one a device; 0: not said
   std::int64_t per_node = 0;    // of them on a node; 0: not said
+  std::int64_t nodes = 0;       // where world_size is not known
   bool from_log = false;        // every argument is there, those at their defaults too
   std::string tokenizer;        // of a variable of the script; empty: none
   std::vector<std::string> notes;

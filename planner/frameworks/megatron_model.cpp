@@ -256,6 +256,25 @@ std::int64_t vocabulary_by_name(MegatronImport& in, const std::string& type) {
   return 0;
 }
 
+struct UsualVocabulary {
+  std::int64_t rows;
+  std::string_view of;
+};
+
+// What a script without a name most likely has: BERT's and T5's word pieces; of SentencePiece the
+// vocabularies of the models that Megatron-LM's own scripts train with it; else GPT-2's, which
+// --vocab-file alone means.
+const UsualVocabulary& usual_vocabulary(MegatronImport& in, const std::string& tokenizer) {
+  static constexpr UsualVocabulary pieces{30'522, "BERT's word pieces"}, llama{32'000, "Llama"},
+      hybrid{256'000, "NVIDIA's hybrid models"}, gpt2{50'257, "GPT-2"};
+  const MegatronArgument* file = in.find("--vocab-file");
+  const bool bert = file != nullptr && !file->values.empty() &&
+                    file->values.front().find("bert") != std::string::npos;
+  if (has_two_stacks(in.arguments()) || bert) return pieces;
+  if (tokenizer.find("SentencePiece") == std::string::npos) return gpt2;
+  return is_hybrid(in.arguments()) ? hybrid : llama;
+}
+
 // The vocabulary is that of a tokenizer: a log says its padded size, a script perhaps nothing.
 void read_vocabulary(MegatronImport& in) {
   const std::int64_t padded = in.whole("--padded-vocab-size", 0);
@@ -268,6 +287,9 @@ void read_vocabulary(MegatronImport& in) {
     in.leave_out("--make-vocab-size-divisible-by", "the vocabulary is padded to a multiple of 128");
   if (size > 0) return in.put("model.vocab", fmt::format("{}", size));
   in.miss("model.vocab", "the size of the tokenizer's vocabulary, which the arguments do not say");
+  const UsualVocabulary& usual = usual_vocabulary(in, tokenizer);
+  in.job.missing.back().otherwise = fmt::format("{}", usual.rows);
+  in.job.missing.back().because = fmt::format("as that of {}", usual.of);
 }
 
 // A size that is written and 0 is a mistake; one that is not written is missing.
@@ -285,7 +307,7 @@ void read_megatron_model(MegatronImport& in) {
   refuse_zero_sizes(in);
   const bool gated = in.any({"--swiglu", "--quick-geglu"});
   const bool squared = in.has("--squared-relu");
-  const bool sparse = in.whole("--num-experts", 0) > 1;
+  const bool sparse = in.sparse();
   const bool rms = in.text("--normalization", "LayerNorm") == "RMSNorm";
   const bool two_stacks = has_two_stacks(in.arguments()), hybrid = is_hybrid(in.arguments());
   in.put("model.kind", hybrid       ? "hybrid"

@@ -1,10 +1,14 @@
 #include "planner/frameworks/megatron_script.hpp"
 
 #include <algorithm>
+#include <optional>
 #include <sstream>
 #include <utility>
 #include <vector>
 
+#include "costmodel/base/input_file.hpp"
+#include "costmodel/base/path.hpp"
+#include "costmodel/config/search_path.hpp"
 #include "costmodel/config/yaml.hpp"
 #include "planner/exchange/lines.hpp"
 #include "planner/exchange/shell_script.hpp"
@@ -147,6 +151,20 @@ MegatronArguments arguments_in_yaml(const std::string& text, const std::string& 
   return out;
 }
 
+// What a script sources: a file of its own folder or below, by its path or, where that is of
+// another working directory, by its name.
+std::optional<std::string> sourced_by(const std::string& script, const std::string& name) {
+  const std::string folder = costmodel::folder_of(script);
+  if (name.empty() || !costmodel::path_exists(script)) return {};
+  for (const auto& part : {name, costmodel::file_name_of(name)}) {
+    const std::string file = costmodel::joined_path(folder, part);
+    if (costmodel::is_regular_file(file) &&
+        costmodel::lies_in(file, costmodel::reach_of({script, 1, 0})))
+      return costmodel::read_file(file);
+  }
+  return {};
+}
+
 }  // namespace
 
 bool holds_megatron_flags(const std::string& text) {
@@ -158,7 +176,8 @@ bool holds_megatron_flags(const std::string& text) {
 
 MegatronArguments read_megatron_script(const std::string& text, const std::string& file) {
   if (has_line(text, "MODEL_ARGS:")) return arguments_in_yaml(text, file);
-  const ShellScript script = read_shell(text, file);
+  const ShellScript script =
+      read_shell(text, file, [&](const std::string& name) { return sourced_by(file, name); });
   const Command command = command_of(script);
   MegatronArguments out;
   out.list = arguments_of(command.arguments);
@@ -166,6 +185,7 @@ MegatronArguments read_megatron_script(const std::string& text, const std::strin
   out.tokenizer = tokenizer_of(script);
   out.world_size = launched.world_size;
   out.per_node = launched.per_node;
+  out.nodes = launched.nodes;
   if (launched.by_variable) out.notes.emplace_back(world_size_note);
   if (script.branches) {
     out.notes.emplace_back(

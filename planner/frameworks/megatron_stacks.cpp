@@ -34,6 +34,10 @@ void read_stacks_model(MegatronImport& in) {
 void read_stacks_training(MegatronImport& in) {
   if (!has_two_stacks(in.arguments())) {
     const std::int64_t own = in.whole("--decoder-seq-length", 0);
+    // validate_args takes --encoder-seq-length for --seq-length; mimo's data packs text and images
+    // into --total-seq-length (examples/mimo).
+    const std::int64_t packed = in.whole("--total-seq-length", in.whole("--encoder-seq-length", 0));
+    if (own == 0 && packed > 0) in.put("training.sequence", fmt::format("{}", packed));
     if (own == 0) return;
     in.put("training.sequence", fmt::format("{}", own));
     in.note(

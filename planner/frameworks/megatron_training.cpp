@@ -107,6 +107,10 @@ void read_batch(MegatronImport& in) {
                                     in.whole("--pipeline-model-parallel-size", 1) *
                                     in.whole("--context-parallel-size", 1));
   if (const MegatronArgument* a = in.find("--global-batch-size")) {
+    if (!a->unknown.empty()) {
+      return in.miss("training.global_batch",
+                     fmt::format("--global-batch-size: the script leaves {} open", a->unknown));
+    }
     in.put("training.global_batch", in.text("--global-batch-size"), a->mark);
   } else if (replicas > 0) {
     in.put("training.global_batch",
@@ -122,8 +126,7 @@ void read_megatron_training(MegatronImport& in, std::int64_t vpp) {
   read_batch(in);
   in.copy_all("training.", WordOf::any_job);
   read_stacks_training(in);
-  const bool encoder = has_two_stacks(in.arguments()) && in.has("--encoder-seq-length");
-  if (!in.has("--seq-length") && !encoder)
+  if (!in.has("--seq-length") && !in.any({"--encoder-seq-length", "--total-seq-length"}))
     in.miss("training.sequence", "the arguments have no --seq-length");
   read_precisions(in);
   const std::string optimizer = in.text("--optimizer", "adam");

@@ -56,7 +56,7 @@ TEST_CASE("full nodes that the plan divides where no number of devices is known,
   const auto of = [](const std::string& arguments) {
     auto job = planner::import_megatron(planner::read_megatron_script(
         "--num-layers 8 --hidden-size 64 --micro-batch-size 2 " + arguments, "x.sh"));
-    planner::assume_devices(job, 8);
+    planner::assume_missing(job, 8);
     return job;
   };
   const auto devices = [](const planner::ImportedJob& job) {
@@ -70,6 +70,35 @@ TEST_CASE("full nodes that the plan divides where no number of devices is known,
   CHECK(job.scenario.find("training")->find("global_batch")->text == "8");  // 4 replicas of 2
   const auto given = of("--global-batch-size 64");
   CHECK(given.scenario.find("training")->find("global_batch")->text == "64");
+  CHECK(devices(of("--global-batch-size 8")) == "4");  // 8 replicas of 2 would want 16
+}
+
+TEST_CASE("a script that starts fewer processes than its plan needs, or names its nodes alone") {
+  const auto devices = [](const std::string& before, const std::string& arguments) {
+    auto job = planner::import_megatron(planner::read_megatron_script(
+        before + " pretrain_gpt.py --num-layers 16 --hidden-size 64 " + arguments, "x.sh"));
+    planner::assume_missing(job, 8);
+    return job.scenario.find("cluster")->find("devices")->text;
+  };
+  const std::string plan = "--tensor-model-parallel-size 8 --pipeline-model-parallel-size 16";
+  CHECK(devices("torchrun --nproc_per_node 8 --nnodes 1", plan) == "128");
+  CHECK(devices("torchrun --nproc_per_node 8 --nnodes 32", plan) == "256");
+  CHECK(devices("#SBATCH --nodes=6\nsrun python", "--tensor-model-parallel-size 8") == "48");
+  CHECK(devices("sbatch --nodes=3 job.sh\npython", "") == "24");
+}
+
+TEST_CASE("a vocabulary that nothing names is assumed with a note, and only with a cluster") {
+  const auto vocab = [](const std::string& arguments) {
+    auto job = planner::import_megatron(planner::read_megatron_script(
+        "--num-layers 8 --hidden-size 64 --num-attention-heads 4 " + arguments, "x.sh"));
+    CHECK(job.scenario.find("model")->find("vocab")->text == planner::to_be_replaced);
+    planner::assume_missing(job, 8);
+    CHECK(job.notes.back().starts_with("model.vocab"));
+    return job.scenario.find("model")->find("vocab")->text;
+  };
+  CHECK(vocab("--vocab-file data/vocab.json") == "50257");
+  CHECK(vocab("--vocab-file data/bert-vocab.txt") == "30522");
+  CHECK(vocab("--tokenizer-type GPTSentencePieceTokenizer") == "32000");
 }
 
 }  // namespace imported_job_test

@@ -44,7 +44,26 @@ TEST_CASE("what a script does not say is named") {
         "run|?$NODES|?$R|?$(hostname)|?`x`|");
   CHECK(last("run --n=$((A * 2))") == "run|--n=?$((A * 2))|");
   CHECK(last("N=2\nrun $(expr 16 / $N) $(expr 16 / $M)") == "run|8|?$(expr 16 / $M)|");
-  CHECK(read_shell("if true; then A=1; else A=2; fi", "x").branches);
+  CHECK(read_shell("if x; then A=1; else A=2; fi", "x").branches);
+  // In the middle of a variable it belongs to its own word alone.
+  CHECK(last("L=\"--a auto \\\n --b $X --c 1\"\nrun $L") == "run|--a|auto|--b|?$X|--c|1|");
+  CHECK(last("L=\"$X $Y\"\nrun $L \"$L\"") == "run|?$X|?$Y| ?$Y|");
+}
+
+TEST_CASE("the commands of a sourced file stand in its place") {
+  const auto sourced = [](const std::string& name) {
+    return name == "sizes.sh" ? std::optional<std::string>("ALL=\"--layers $LAYERS\"\n")
+                              : std::nullopt;
+  };
+  for (const char* line :
+       {"source sizes.sh", ". `pwd`/sizes.sh", "source $(dirname $0)/sizes.sh"}) {
+    const auto script = read_shell(std::string("LAYERS=4\n") + line + "\nrun $ALL\n", "x", sourced);
+    REQUIRE(script.commands.size() == 1);
+    CHECK(script.commands[0].back().text == "4");
+  }
+  CHECK(read_shell("source other.sh\n", "x", sourced).commands.size() == 1);
+  const auto ring = [](const std::string&) { return std::optional<std::string>("source x.sh\n"); };
+  CHECK(read_shell("source x.sh\n", "x", ring).commands.size() == 1);
 }
 
 TEST_CASE("a script that does not end, or that grows without end, is refused") {

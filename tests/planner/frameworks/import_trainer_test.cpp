@@ -27,7 +27,7 @@ ImportedJob job_of(const std::string& text) {
 Scenario scenario_of(ImportedJob job, const char* model) {
   planner::set_cluster(job, "dgx-h100");
   planner::set_key(job, std::string("model=") + model, {});
-  planner::assume_devices(job, 8);
+  planner::assume_missing(job, 8);
   CHECK_MESSAGE(job.missing.empty(), (job.missing.empty() ? "" : job.missing.front().key));
   return scenarios::read(to_yaml(job));
 }

@@ -26,7 +26,7 @@ namespace {
 
 Scenario scenario_of(ImportedJob job) {
   planner::set_cluster(job, "dgx-h100");
-  planner::assume_devices(job, 8);
+  planner::assume_missing(job, 8);
   CHECK(job.missing.empty());
   return scenarios::read(to_yaml(job));
 }

@@ -27,6 +27,32 @@ planner::ImportedJob job_of(const std::string& text) {
 
 }  // namespace
 
+TEST_CASE("a script sources files of its own folder or below, and no others") {
+  namespace fs = std::filesystem;
+  const fs::path top =
+      fs::temp_directory_path() / ("shardplan-sourced-" + std::to_string(::getpid()));
+  fs::create_directories(top / "job/conf");
+  std::ofstream(top / "job/conf/sizes.sh") << "SIZES=\"--num-layers 4 --hidden-size 64\"\n";
+  std::ofstream(top / "outside.sh") << "SIZES=\"--num-layers 8 --hidden-size 64\"\n";
+  fs::create_symlink(top / "outside.sh", top / "job/link.sh");
+  const auto layers = [&](const std::string& name) {
+    std::ofstream(top / "job/run.sh")
+        << "SIZES=\"--num-layers 2 --hidden-size 64\"\nsource " << name
+        << "\ntorchrun --nproc-per-node 8 pretrain_gpt.py $SIZES --micro-batch-size 1 "
+           "--seq-length 64 --vocab-size 64\n";
+    return planner::read_job((top / "job/run.sh").string())
+        .scenario.find("model")
+        ->find("layers")
+        ->text;
+  };
+  CHECK(layers("$(dirname \"$0\")/conf/sizes.sh") == "4");
+  CHECK(layers("of/another/folder/conf/sizes.sh") == "2");
+  for (const std::string& other : {std::string("../outside.sh"), std::string("link.sh"),
+                                   (top / "outside.sh").string(), std::string("missing.sh")})
+    CHECK(layers(other) == "2");
+  fs::remove_all(top);
+}
+
 TEST_CASE("a scenario, a script and a log") {
   const auto scenario = job_of("model: gpt3-175b\ncluster: selene\nplan: {tp: 8}\n");
   CHECK(scenario.format == planner::JobFormat::scenario);
