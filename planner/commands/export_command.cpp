@@ -60,6 +60,14 @@ void require_no_towers(const Scenario& s, const ExportTarget& target) {
                     "export that: --set training.images=0, or audio_clips=0");
 }
 
+Exported exported_by(const ExportTarget& target, const Scenario& s, const ParallelPlan& plan,
+                     const std::string& version) {
+  if (version.empty()) return target.exported(s, plan);
+  if (target.exported_for != nullptr) return target.exported_for(s, plan, version);
+  throw ConfigError({}, fmt::format("shardplan: the export to {} has one version", target.name),
+                    "leave --for-version out");
+}
+
 }  // namespace
 
 CommandResult export_command(const Session& session) {
@@ -70,7 +78,7 @@ CommandResult export_command(const Session& session) {
   const auto settled = settled_plan(s, threads_of(session.options));
   if (!settled || settled->nothing_fits) return without_plan(session, s);
   const auto& plan = settled->plan;
-  Exported exported = target.exported(s, plan);
+  Exported exported = exported_by(target, s, plan, session.options.for_version);
   const std::string& name = session.options.launcher;
   const Launcher launcher = name.empty() ? Launcher::torchrun : launcher_of(name);
   exported.text = with_launcher(exported.text, launcher, s, plan);
@@ -88,6 +96,10 @@ CommandResult export_serving(const Session& session) {
   if (!session.options.launcher.empty()) {
     throw ConfigError({}, "shardplan: --launcher starts scripts of training",
                       "leave it out: the script of an engine is started on each node by hand");
+  }
+  if (!session.options.for_version.empty()) {
+    throw ConfigError({}, "shardplan: --for-version is of a training framework",
+                      "leave it out: the scenario's stack names the engine's version");
   }
   ServingScenario written = load_serving(session);
   // One launch has no words for two pools; a plan that is written with them is refused.

@@ -17,24 +17,27 @@ using namespace costmodel;
 
 namespace {
 
-Exported to_megatron(const Scenario& scenario, const ParallelPlan& plan) {
-  const MegatronExport exported = export_megatron(scenario, plan);
+Exported to_version(const Scenario& scenario, const ParallelPlan& plan,
+                    const std::string& version) {
+  const MegatronExport exported = export_megatron_for(scenario, plan, version);
   Table table{{{"argument", false}}, {}};
   for (const auto& argument : exported.arguments) table.rows.push_back({argument});
   return {launch_script(exported, scenario, plan), rows_json(table), exported.notes};
 }
 
-Exported to_slurm(const Scenario& scenario, const ParallelPlan& plan) {
-  Exported exported = to_megatron(scenario, plan);
-  exported.text = with_launcher(exported.text, Launcher::slurm, scenario, plan);
+template <Launcher Starter>
+Exported to_launched(const Scenario& scenario, const ParallelPlan& plan,
+                     const std::string& version) {
+  Exported exported = to_version(scenario, plan, version);
+  exported.text = with_launcher(exported.text, Starter, scenario, plan);
+  if (!launcher_note(Starter).empty()) exported.notes.emplace_back(launcher_note(Starter));
   return exported;
 }
 
-Exported to_kubernetes(const Scenario& scenario, const ParallelPlan& plan) {
-  Exported exported = to_megatron(scenario, plan);
-  exported.text = with_launcher(exported.text, Launcher::kubernetes, scenario, plan);
-  exported.notes.emplace_back(launcher_note(Launcher::kubernetes));
-  return exported;
+// The newest release.
+template <Exported (*Writes)(const Scenario&, const ParallelPlan&, const std::string&)>
+Exported newest(const Scenario& scenario, const ParallelPlan& plan) {
+  return Writes(scenario, plan, "");
 }
 
 std::string fields_json(const std::vector<Override>& fields) {
@@ -87,7 +90,8 @@ Exported to_trainer(const Scenario& scenario, const ParallelPlan& plan) {
 
 std::span<const ExportTarget> export_targets() {
   static constexpr std::array<ExportTarget, 11> targets{
-      {{"megatron", "a launch script of pretrain_gpt.py; its arguments", to_megatron},
+      {{"megatron", "a launch script of pretrain_gpt.py; its arguments", newest<to_version>,
+        AdapterWords::none, to_version},
        {"megatron-bridge", "a script that starts a Python program with overrides; the overrides",
         to_bridge, AdapterWords::plain},
        {"nemo", "a script that starts a Python program on a recipe of NeMo 2.x; its fields",
@@ -101,8 +105,11 @@ std::span<const ExportTarget> export_targets() {
         to_torchtitan_python},
        {"deepspeed", "a script that writes ds_config.json and launches; ds_config.json",
         export_deepspeed},
-       {"slurm", "a batch script of pretrain_gpt.py; its arguments", to_slurm},
-       {"kubernetes", "a Job of pretrain_gpt.py; its arguments", to_kubernetes},
+       {"slurm", "a batch script of pretrain_gpt.py; its arguments",
+        newest<to_launched<Launcher::slurm>>, AdapterWords::none, to_launched<Launcher::slurm>},
+       {"kubernetes", "a Job of pretrain_gpt.py; its arguments",
+        newest<to_launched<Launcher::kubernetes>>, AdapterWords::none,
+        to_launched<Launcher::kubernetes>},
        {"axolotl", "a script that writes its YAML and launches; its settings",
         to_trainer<TrainerTarget::axolotl>, AdapterWords::nf4},
        {"llama-factory", "a script that writes its YAML and launches; its settings",

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <span>
+#include <string>
 #include <string_view>
 
 #include "planner/exchange/exported.hpp"
@@ -23,6 +24,9 @@ struct ExportTarget {
   std::string_view writes;  // in text, and as JSON
   Exported (*exported)(const costmodel::Scenario& scenario, const costmodel::ParallelPlan& plan);
   AdapterWords adapters = AdapterWords::none;
+  // In the words of a release; none where the framework has one version here.
+  Exported (*exported_for)(const costmodel::Scenario& scenario, const costmodel::ParallelPlan& plan,
+                           const std::string& version) = nullptr;
 };
 
 std::span<const ExportTarget> export_targets();

@@ -329,6 +329,12 @@ const FlagRow flag_rows[]{
       .only_for = "export",
       .words = "torchrun slurm kubernetes"},
      &Options::launcher},
+    {{.name = "for-version",
+      .value = "NAME",
+      .help = "the framework's release (core-0.14 to core-0.20 of Megatron-LM, the default the "
+              "newest): its words, and what it has not is refused",
+      .only_for = "export"},
+     &Options::for_version},
     {{.name = "recipe",
       .value = "NAME",
       .help = "which function of a Python file is the job, where several are",

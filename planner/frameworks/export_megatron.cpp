@@ -10,6 +10,7 @@
 #include "costmodel/model/model_keys.hpp"
 #include "costmodel/plan/plan_text.hpp"
 #include "planner/exchange/exported.hpp"
+#include "planner/frameworks/framework_version.hpp"
 #include "planner/frameworks/megatron_hybrid.hpp"
 #include "planner/frameworks/megatron_rules.hpp"
 #include "planner/frameworks/megatron_words.hpp"
@@ -464,7 +465,7 @@ void write_loss(costmodel::LossKernel kernel, MegatronProgram program, Writer& o
   using costmodel::LossKernel;
   if (kernel == LossKernel::unfused) return;
   const bool narrow = kernel == LossKernel::te || kernel == LossKernel::flash,
-             te = narrow && program == MegatronProgram::configurations;
+             te = narrow && program != MegatronProgram::pretrain_gpt;
   out.flag("--cross-entropy-loss-fusion");
   out.put("--cross-entropy-fusion-impl", te ? "te" : "native");
   out.note_if(narrow && !te,
@@ -524,7 +525,7 @@ MegatronExport export_megatron(const Scenario& scenario, const ParallelPlan& pla
   write_loss(scenario.training.stack.kernels.loss, program, out);
   const ModelSpec& m = scenario.model;
   out.note_if(
-      program == MegatronProgram::pretrain_gpt && m.rope_scaling == RopeScaling::llama3 &&
+      program != MegatronProgram::configurations && m.rope_scaling == RopeScaling::llama3 &&
           m.rope_scaling_factor != 8,
       "pretrain_gpt.py of core 0.20 scales rotary positions by 8 whatever "
       "--rope-scaling-factor is (megatron/training/argument_utils.py): see to it before you "
@@ -532,6 +533,28 @@ MegatronExport export_megatron(const Scenario& scenario, const ParallelPlan& pla
   out.note_if(scenario.training.packing.any(), samples_note);
   note_unsaid(exported.unsaid, scenario, exported.notes);
   write_environment(plan, scenario.training, exported);
+  return exported;
+}
+
+MegatronExport export_megatron_for(const Scenario& scenario, const ParallelPlan& plan,
+                                   const std::string& version) {
+  const FrameworkVersion& release = framework_version("megatron", version);
+  const bool refuses = std::ranges::any_of(release.conditions, [](const FlagCondition& rule) {
+    return rule.given == "cross-entropy-fusion-impl te";
+  });
+  MegatronExport exported = export_megatron(
+      scenario, plan,
+      refuses ? MegatronProgram::pretrain_gpt : MegatronProgram::early_pretrain_gpt);
+  exported.framework = release.title;
+  exported.null_tokenizer_adds = release.null_tokenizer_adds;
+  if (release.null_tokenizer_adds > 0) {
+    exported.notes.push_back(
+        fmt::format("NullTokenizer of {} adds a token to --vocab-size", release.title));
+  }
+  FrameworkCall call{std::move(exported.arguments), std::move(exported.environment)};
+  for (std::string& note : write_for(release, call)) exported.notes.push_back(std::move(note));
+  exported.arguments = std::move(call.arguments);
+  exported.environment = std::move(call.environment);
   return exported;
 }
 

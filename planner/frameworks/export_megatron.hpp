@@ -2,6 +2,7 @@
 // variables.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -11,6 +12,8 @@
 namespace planner {
 
 struct MegatronExport {
+  std::string framework = "Megatron-LM core 0.20";
+  std::int64_t null_tokenizer_adds = 0;  // tokens to --vocab-size
   std::vector<std::string> arguments;    // "--flag" and its values, each a word: "--flag a b"
   std::vector<std::string> environment;  // "NAME=value"
   std::vector<std::string> notes;   // where Megatron-LM differs from the cost model's assumptions
@@ -19,9 +22,14 @@ struct MegatronExport {
 
 // What starts the training. Arguments of pretrain_gpt.py refuse Transformer Engine's loss since
 // core 0.18.2 (megatron/training/arguments.py, validate_args) and lose the factor of Llama 3.1's
-// rotary scaling (megatron/training/argument_utils.py hands --use-rope-scaling on alone); programs
-// that set Megatron Core's configurations do neither.
-enum class MegatronProgram { pretrain_gpt, configurations };
+// rotary scaling (megatron/training/argument_utils.py hands --use-rope-scaling on alone); those of
+// earlier releases take the loss, programs that set Megatron Core's configurations do neither.
+enum class MegatronProgram { pretrain_gpt, early_pretrain_gpt, configurations };
+
+// In the words of a release (--for-version), with what differs as notes. Throws
+// costmodel::ConfigError as the other, and for what the release does not have.
+MegatronExport export_megatron_for(const costmodel::Scenario& scenario,
+                                   const costmodel::ParallelPlan& plan, const std::string& version);
 
 // Throws costmodel::ConfigError when Megatron-LM would reject the plan.
 MegatronExport export_megatron(const costmodel::Scenario& scenario,

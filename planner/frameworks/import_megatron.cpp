@@ -9,10 +9,10 @@
 #include <utility>
 
 #include "costmodel/base/escape.hpp"
-#include "planner/frameworks/megatron_flags.hpp"
 #include "planner/frameworks/megatron_model.hpp"
 #include "planner/frameworks/megatron_plan.hpp"
 #include "planner/frameworks/megatron_training.hpp"
+#include "planner/frameworks/megatron_words.hpp"
 
 namespace planner {
 

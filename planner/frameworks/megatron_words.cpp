@@ -4,6 +4,7 @@
 #include <array>
 
 #include "costmodel/base/error.hpp"
+#include "planner/frameworks/framework_version.hpp"
 
 namespace planner {
 
@@ -73,52 +74,6 @@ constexpr std::array<MegatronWord, 61> all_words{{
     {"--max-position-embeddings", "model.max_positions"},
 }};
 
-// Without the dashes; '*' at the end stands for any further letters.
-constexpr std::array<std::string_view, 6> harmless{
-    // data
-    "data-path data-args-path data-cache-path train-data-path valid-data-path test-data-path "
-    "per-* split mock-data tokenizer-* disable-tokenizer-* no-tokenizer-* null-tokenizer-* "
-    "vocab-file merge-file num-workers dataloader-* eod-mask-loss reset-* fim-* tiktoken-* "
-    "num-dataset-builder-threads mid-level-dataset-surplus trust-remote-code no-mmap-bin-"
-    "files no-create-attention-mask-in-dataloader chat-template mask-* short-seq-prob use-"
-    "gigatoken",
-    // logs and profiles
-    "log-* no-log-* disable-log-* logging-level tensorboard-* wandb-* timing-log-* one-"
-    "logger-* no-one-logger otel-* app-tag-* nvtx-ranges profile* use-pytorch-profiler "
-    "pytorch-profiler-* record-* memory-* throughput-window-size set-level-for-all-loggers "
-    "runtime-time-unit config-logger-dir flight-recorder-* disable-flight-recorder-* "
-    "straggler-* disable-straggler-on-startup no-filter-warnings disable-filter-warnings moe-"
-    "per-layer-logging",
-    // checkpoints and the end of a run
-    "save* load* no-save-* no-load-* disable-save-* disable-load-* ckpt-* no-ckpt-* disable-"
-    "ckpt-* dist-ckpt-* use-dist-ckpt async-save async-strategy async-ckpt-* auto-detect-"
-    "ckpt-format finetune pretrained-checkpoint exit-* non-persistent-* persistent-save-"
-    "interval use-checkpoint-* override-* use-persistent-ckpt-worker verify-integrity "
-    "replication*",
-    // optimization, initialization and evaluation
-    "lr* min-lr weight-decay* start-weight-decay end-weight-decay no-weight-decay-cond-type "
-    "wd-incr-steps wsd-* clip-grad adam-* muon-* sgd-momentum decoupled-* head-lr-mult warmup loss-"
-    "scale* initial-loss-scale min-loss-scale hysteresis seed init-* no-initialization "
-    "embedding-init-method-std use-cpu-initialization data-parallel-random-init "
-    "apply-wd-to-qk-layernorm mup-* train-iters train-samples eval-* full-validation "
-    "multiple-validation-sets validation-set-names start-eval-at-iter skip-train iterations-"
-    "to-skip moe-aux-loss-coeff moe-z-loss-coeff moe-input-jitter-eps moe-router-load-"
-    "balancing-type moe-router-bias-update-rate mtp-loss-scaling-factor rotary-interleaved "
-    "rope-type calculate-per-token-loss",
-    // the process
-    "distributed-backend distributed-timeout-* local-rank lazy-mpu-init use-mcore-models "
-    "manual-gc* no-manual-gc-eval disable-manual-gc-eval te-rng-tracker inprocess-* ft-* "
-    "enable-ft-package calc-ft-timeouts adlr-* enable-experimental enable-msc disable-msc "
-    "object-storage-cache-path no-check-for-nan-in-loss-and-grad check-for-large-grads "
-    "disable-gloo-process-groups run-workload-inspector-server fake-process-group",
-    // other programs of Megatron-LM
-    "inference-* rl-* grpo-* bert-* biencoder-* dino-* ict-* vision-* swin-* img-* num-"
-    "classes num-channels patch-dim retriever-* block-data-path embedding-path titles-data-"
-    "path evidence-data-path query-in-block-prob use-one-sent-docs iter-per-epoch classes-"
-    "fraction data-per-class-fraction sample-rate mask-type mask-factor langrl-env-config "
-    "max-tokens-to-oom output-bert-embeddings",
-};
-
 }  // namespace
 
 std::span<const MegatronWord> megatron_words() { return all_words; }
@@ -134,18 +89,12 @@ std::string_view megatron_flag(std::string_view key) {
   return found->flag;
 }
 
+bool is_megatron_flag(std::string_view flag) {
+  return framework_version("megatron").has_flag(flag);
+}
+
 bool is_harmless_to_megatron(std::string_view flag) {
-  flag.remove_prefix(std::min<std::size_t>(2, flag.size()));
-  return std::ranges::any_of(harmless, [&](std::string_view patterns) {
-    while (!patterns.empty()) {
-      const std::size_t end = std::min(patterns.find(' '), patterns.size());
-      const std::string_view pattern = patterns.substr(0, end);
-      const bool open = pattern.ends_with('*');
-      if (open ? flag.starts_with(pattern.substr(0, end - 1)) : flag == pattern) return true;
-      patterns.remove_prefix(std::min(end + 1, patterns.size()));
-    }
-    return false;
-  });
+  return framework_version("megatron").is_harmless(flag);
 }
 
 }  // namespace planner

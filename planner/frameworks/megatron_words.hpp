@@ -27,6 +27,8 @@ std::string_view megatron_flag(std::string_view key);
 
 // Whether a flag changes neither time nor memory of an iteration: data, logs, checkpoints, learning
 // rates, seeds, evaluation, and other programs than pretraining.
+bool is_megatron_flag(std::string_view flag);  // that the newest release accepts
+
 bool is_harmless_to_megatron(std::string_view flag);
 
 }  // namespace planner

@@ -7,7 +7,7 @@
 
 #include "costmodel/estimate/plan_estimate.hpp"
 #include "planner/frameworks/launch_script.hpp"
-#include "planner/frameworks/megatron_flags.hpp"
+#include "planner/frameworks/megatron_words.hpp"
 #include "planner/frameworks/megatron_log.hpp"
 #include "planner/frameworks/megatron_rules.hpp"
 #include "planner/frameworks/megatron_script.hpp"

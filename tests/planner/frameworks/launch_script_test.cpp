@@ -11,7 +11,7 @@
 
 #include "planner/frameworks/export_megatron.hpp"
 #include "planner/frameworks/launch_script.hpp"
-#include "planner/frameworks/megatron_flags.hpp"
+#include "planner/frameworks/megatron_words.hpp"
 #include "tests/planner/support/megatron_cases.hpp"
 #include "tests/run_program.hpp"
 

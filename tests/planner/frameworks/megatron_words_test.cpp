@@ -6,7 +6,6 @@
 #include <set>
 #include <string_view>
 
-#include "planner/frameworks/megatron_flags.hpp"
 
 namespace megatron_words_test {
 

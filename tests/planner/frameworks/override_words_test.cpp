@@ -3,7 +3,7 @@
 
 #include <doctest/doctest.h>
 
-#include "planner/frameworks/megatron_flags.hpp"
+#include "planner/frameworks/megatron_words.hpp"
 #include "tests/planner/support/field_lists.hpp"
 
 namespace override_words_test {
