@@ -176,7 +176,11 @@ class Replacement {
 
   void fill(const std::string& text) {
     write_all(path_, file_.get(), text);
-    if (target_.present) take_over(*target_.present);
+    if (target_.present) {
+      take_over(*target_.present);
+    } else if (text.starts_with("#!")) {
+      make_executable();
+    }
     flush(path_, file_.get());
     if (!file_.close()) cannot_write(path_, errno);
   }
@@ -194,6 +198,14 @@ class Replacement {
   static std::string random_name() {
     std::random_device source;
     return fmt::format(".shardplan-{:08x}{:08x}", source(), source());
+  }
+
+  // For whoever may read it.
+  void make_executable() {
+    struct stat own;
+    if (fstat(file_.get(), &own) != 0) return;
+    const mode_t readers = own.st_mode & 0444;
+    if (fchmod(file_.get(), (own.st_mode & 0777) | readers >> 2) != 0) cannot_write(path_, errno);
   }
 
   // The owner, where this user may give files away, and the permissions.

@@ -10,9 +10,10 @@ namespace costmodel {
 enum class LinkedOutput { followed, refused };
 
 // Replaces the file atomically: writes a temporary file of a random name in the same directory,
-// flushes it to the disk, then renames it. A new file gets the permissions that the umask leaves, a
-// replaced one keeps its own. Symbolic links are followed, also to a file that does not exist yet,
-// unless they are refused. A device or a pipe is written directly, as is /dev/stdout.
+// flushes it to the disk, then renames it. A new file gets the permissions that the umask leaves,
+// and may be executed where it begins with "#!"; a replaced one keeps its own. Symbolic links are
+// followed, also to a file that does not exist yet, unless they are refused. A device or a pipe is
+// written directly, as is /dev/stdout.
 //
 // Throws ConfigError on failure, and for: a directory; a file without write permission; a file of
 // several names (hard links), which replacing would part; a file that this process has read as an

@@ -3,10 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "costmodel/base/escape.hpp"
 #include "costmodel/estimate/plan_estimate.hpp"
 #include "costmodel/serving/serving_reader.hpp"
+#include "planner/commands/export_folder.hpp"
 #include "planner/commands/export_targets.hpp"
 #include "planner/commands/session.hpp"
 #include "planner/frameworks/engine_launch.hpp"
@@ -60,6 +62,19 @@ void require_no_towers(const Scenario& s, const ExportTarget& target) {
                     "export that: --set training.images=0, or audio_clips=0");
 }
 
+// The target's own launcher, then that of --launcher.
+Launcher started_by(Exported& exported, const ExportTarget& target, const Scenario& s,
+                    const ParallelPlan& plan, const Options& options) {
+  const Site site = site_of(options.site);
+  const Launcher given =
+      options.launcher.empty() ? Launcher::torchrun : launcher_of(options.launcher);
+  for (const Launcher launcher : {target.starter, given})
+    exported.text = with_launcher(exported.text, launcher, s, plan, site);
+  if (const std::string note = launcher_note(exported.text); !note.empty())
+    exported.notes.push_back(note);
+  return target.starter == Launcher::torchrun ? given : target.starter;
+}
+
 Exported exported_by(const ExportTarget& target, const Scenario& s, const ParallelPlan& plan,
                      const std::string& version) {
   if (version.empty()) return target.exported(s, plan);
@@ -79,16 +94,18 @@ CommandResult export_command(const Session& session) {
   if (!settled || settled->nothing_fits) return without_plan(session, s);
   const auto& plan = settled->plan;
   Exported exported = exported_by(target, s, plan, session.options.for_version);
-  const std::string& name = session.options.launcher;
-  const Launcher launcher = name.empty() ? Launcher::torchrun : launcher_of(name);
-  exported.text = with_launcher(exported.text, launcher, s, plan);
-  if (!launcher_note(launcher).empty()) exported.notes.emplace_back(launcher_note(launcher));
+  const Launcher launcher = started_by(exported, target, s, plan, session.options);
   CommandResult result;
   result.warnings =
       plan_warnings(session.options, s, estimate_of(s.model, s.cluster, s.training, plan));
   for (const auto& notes : {note_lines(settled->notes), note_lines(exported.notes)})
     result.warnings.insert(result.warnings.end(), notes.begin(), notes.end());
-  result.text = session.options.format == Format::json ? exported.json : exported.text;
+  if (!session.options.save_dir.empty()) {
+    exported.notes.insert(exported.notes.begin(), settled->notes.begin(), settled->notes.end());
+    result.text = save_folder(session, s, plan, {target, launcher, std::move(exported)});
+  } else {
+    result.text = session.options.format == Format::json ? exported.json : exported.text;
+  }
   return result;
 }
 
@@ -96,6 +113,10 @@ CommandResult export_serving(const Session& session) {
   if (!session.options.launcher.empty()) {
     throw ConfigError({}, "shardplan: --launcher starts scripts of training",
                       "leave it out: the script of an engine is started on each node by hand");
+  }
+  if (!session.options.save_dir.empty() || !session.options.site.empty()) {
+    throw ConfigError({}, "shardplan: --save-dir and --site are of scripts of training",
+                      "write the launch with --out launch.sh");
   }
   if (!session.options.for_version.empty()) {
     throw ConfigError({}, "shardplan: --for-version is of a training framework",

@@ -8,7 +8,6 @@
 #include "planner/frameworks/export_trainer.hpp"
 #include "planner/frameworks/json_deepspeed.hpp"
 #include "planner/frameworks/launch_script.hpp"
-#include "planner/frameworks/launcher.hpp"
 #include "planner/report/json_report.hpp"
 
 namespace planner {
@@ -23,15 +22,6 @@ Exported to_version(const Scenario& scenario, const ParallelPlan& plan,
   Table table{{{"argument", false}}, {}};
   for (const auto& argument : exported.arguments) table.rows.push_back({argument});
   return {launch_script(exported, scenario, plan), rows_json(table), exported.notes};
-}
-
-template <Launcher Starter>
-Exported to_launched(const Scenario& scenario, const ParallelPlan& plan,
-                     const std::string& version) {
-  Exported exported = to_version(scenario, plan, version);
-  exported.text = with_launcher(exported.text, Starter, scenario, plan);
-  if (!launcher_note(Starter).empty()) exported.notes.emplace_back(launcher_note(Starter));
-  return exported;
 }
 
 // The newest release.
@@ -89,33 +79,37 @@ Exported to_trainer(const Scenario& scenario, const ParallelPlan& plan) {
 }  // namespace
 
 std::span<const ExportTarget> export_targets() {
+  constexpr auto no = AdapterWords::none;
+  constexpr std::string_view words = "\"$@\"", iterations = "--train-iters 20",
+                             ten_iterations = "--train-iters 10",
+                             max_steps = "--max_steps 10 \"$@\"";
   static constexpr std::array<ExportTarget, 11> targets{
-      {{"megatron", "a launch script of pretrain_gpt.py; its arguments", newest<to_version>,
-        AdapterWords::none, to_version},
+      {{"megatron", "a launch script of pretrain_gpt.py; its arguments", newest<to_version>, no,
+        to_version, iterations, ten_iterations},
        {"megatron-bridge", "a script that starts a Python program with overrides; the overrides",
-        to_bridge, AdapterWords::plain},
+        to_bridge, AdapterWords::plain, nullptr, "train.train_iters=20", "train.train_iters=10"},
        {"nemo", "a script that starts a Python program on a recipe of NeMo 2.x; its fields",
-        to_nemo},
+        to_nemo, no, nullptr, "max_steps = 20", "max_steps = 10"},
        {"torchtitan",
         "a script that writes the TOML of torchtitan 0.2.2 and launches; its settings",
-        to_torchtitan},
+        to_torchtitan, no, nullptr, words, "--training.steps 10 \"$@\""},
        {"torchtitan-python",
         "a script that writes the Python configuration of torchtitan of late 2026 and launches; "
         "its settings",
-        to_torchtitan_python},
+        to_torchtitan_python, no, nullptr, words, "--training.steps 10 \"$@\""},
        {"deepspeed", "a script that writes ds_config.json and launches; ds_config.json",
         export_deepspeed},
-       {"slurm", "a batch script of pretrain_gpt.py; its arguments",
-        newest<to_launched<Launcher::slurm>>, AdapterWords::none, to_launched<Launcher::slurm>},
-       {"kubernetes", "a Job of pretrain_gpt.py; its arguments",
-        newest<to_launched<Launcher::kubernetes>>, AdapterWords::none,
-        to_launched<Launcher::kubernetes>},
+       {"slurm", "a batch script of pretrain_gpt.py; its arguments", newest<to_version>, no,
+        to_version, iterations, ten_iterations, Launcher::slurm},
+       {"kubernetes", "a Job of pretrain_gpt.py; its arguments", newest<to_version>, no, to_version,
+        iterations, ten_iterations, Launcher::kubernetes},
        {"axolotl", "a script that writes its YAML and launches; its settings",
-        to_trainer<TrainerTarget::axolotl>, AdapterWords::nf4},
+        to_trainer<TrainerTarget::axolotl>, AdapterWords::nf4, nullptr, words, max_steps},
        {"llama-factory", "a script that writes its YAML and launches; its settings",
-        to_trainer<TrainerTarget::llama_factory>, AdapterWords::nf4},
+        to_trainer<TrainerTarget::llama_factory>, AdapterWords::nf4, nullptr, words,
+        "max_steps=10 \"$@\""},
        {"accelerate", "a script that writes accelerate's YAML and launches TRL; its settings",
-        to_trainer<TrainerTarget::accelerate>, AdapterWords::nf4}}};
+        to_trainer<TrainerTarget::accelerate>, AdapterWords::nf4, nullptr, words, max_steps}}};
   return targets;
 }
 

@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "planner/exchange/exported.hpp"
+#include "planner/frameworks/launcher.hpp"
 
 namespace planner {
 
@@ -27,6 +28,9 @@ struct ExportTarget {
   // In the words of a release; none where the framework has one version here.
   Exported (*exported_for)(const costmodel::Scenario& scenario, const costmodel::ParallelPlan& plan,
                            const std::string& version) = nullptr;
+  // The words of the script for how long it runs, and those for ten iterations.
+  std::string_view steps = "", ten_steps = "";
+  Launcher starter = Launcher::torchrun;  // without --launcher
 };
 
 std::span<const ExportTarget> export_targets();

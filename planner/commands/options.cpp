@@ -329,6 +329,19 @@ const FlagRow flag_rows[]{
       .only_for = "export",
       .words = "torchrun slurm kubernetes"},
      &Options::launcher},
+    {{.name = "site",
+      .value = "KEY=VALUE",
+      .help = "what the site calls its own, for slurm and kubernetes: queue, account, time, image, "
+              "folder, rdma; REPLACE where it is not given (repeatable)",
+      .only_for = "export",
+      .repeatable = true},
+     &Options::site},
+    {{.name = "save-dir",
+      .value = "DIR",
+      .help = "a folder instead: the script, the scenario with its plan, the settings, a README "
+              "with what was chosen and why, and a smoke test of ten iterations",
+      .only_for = "export"},
+     &Options::save_dir},
     {{.name = "for-version",
       .value = "NAME",
       .help = "the framework's release (core-0.14 to core-0.20 of Megatron-LM, the default the "

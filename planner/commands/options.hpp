@@ -54,11 +54,13 @@ struct Options {
   std::string placement;
   std::string page;
   std::string to;
-  std::string launcher;     // of an exported script; empty: torchrun
-  std::string for_version;  // of the framework; empty: the newest
-  std::string recipe;       // of a Python file that is imported
-  bool partial = false;     // an imported config.json may be of an unknown family
-  std::string cluster;      // of an imported job, or of a scenario; empty: not said
+  std::string launcher;           // of an exported script; empty: torchrun
+  std::vector<std::string> site;  // KEY=VALUE, of what starts it
+  std::string save_dir;           // of an export's files; empty: one script
+  std::string for_version;        // of the framework; empty: the newest
+  std::string recipe;             // of a Python file that is imported
+  bool partial = false;           // an imported config.json may be of an unknown family
+  std::string cluster;            // of an imported job, or of a scenario; empty: not said
   // A scenario in words, each empty where nothing is said: scenario_words.hpp.
   std::string model, gpus, batch, sequence, precision, framework;
   std::size_t derived = 0;    // how many of the assignments, at their front, stand for these

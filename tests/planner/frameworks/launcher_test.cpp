@@ -46,9 +46,10 @@ TEST_CASE("Slurm's script asks for nodes and starts itself on each") {
   const ParallelPlan plan = megatron::small_plan();
   const std::string script =
       planner::with_launcher(megatron_script(s, plan), Launcher::slurm, s, plan);
-  CHECK(
-      script.starts_with("#!/usr/bin/env bash\n#SBATCH --nodes=2\n#SBATCH --ntasks-per-node=1\n"
-                         "#SBATCH --gpus-per-node=8\n#SBATCH --exclusive\n"));
+  CHECK(script.starts_with("#!/usr/bin/env bash\n#SBATCH --job-name=" + planner::job_name(s) +
+                           "\n#SBATCH --nodes=2\n#SBATCH --ntasks-per-node=1\n#SBATCH "
+                           "--gpus-per-node=8\n#SBATCH --exclusive\n#SBATCH "
+                           "--partition=REPLACE\n"));
   CHECK(contains(script, "exec srun bash -c \"$(cat \"$0\")\""));
   CHECK_FALSE(contains(script, "with MASTER_ADDR naming"));
   CHECK(bash_reads(script));
@@ -80,13 +81,39 @@ TEST_CASE("a Job of Kubernetes is YAML with the script in it") {
   REQUIRE(list.find("items")->items.size() == 3);
   const costmodel::Value* spec = list.find("items")->items[2].find("spec");
   CHECK(spec->find("completions")->text == "2");
-  CHECK(contains(text, "limits: {nvidia.com/gpu: 8}"));
+  CHECK(contains(text, "limits: {nvidia.com/gpu: 8, REPLACE: 1}"));
   CHECK(contains(text, "image: REPLACE"));
+  CHECK(contains(planner::launcher_note(text), "image, one with the framework"));
   const auto script = planner::script_of_job(text, "job.yaml");
   REQUIRE(script.has_value());
   CHECK(script->starts_with("#!/usr/bin/env bash\n"));
   CHECK(bash_reads(*script));
   CHECK_FALSE(planner::script_of_job("model: {}\n", "x.yaml").has_value());
+}
+
+TEST_CASE("what a site calls its own, and a name for each job") {
+  Scenario s = megatron::tiny_llama();
+  s.name = "Llama_3.1 8B (first)";
+  CHECK(planner::job_name(s) == "llama-3-1-8b-first");
+  const ParallelPlan plan = megatron::small_plan();
+  const planner::Site site = planner::site_of({"queue=h100", "account=a1", "time=4:00:00",
+                                               "image=host/x:1", "folder=/opt/m", "rdma=rdma/hca"});
+  const std::string batch =
+      planner::with_launcher(megatron_script(s, plan), Launcher::slurm, s, plan, site);
+  for (const char* line : {"#SBATCH --job-name=llama-3-1-8b-first\n", "#SBATCH --partition=h100\n",
+                           "#SBATCH --account=a1\n", "#SBATCH --time=4:00:00\n"})
+    CHECK(contains(batch, line));
+  const std::string job =
+      planner::with_launcher(megatron_script(s, plan), Launcher::kubernetes, s, plan, site);
+  for (const char* part : {"queue-name: h100", "image: host/x:1", "workingDir: /opt/m",
+                           "rdma/hca: 1", "value: llama-3-1-8b-first-0.llama-3-1-8b-first"})
+    CHECK(contains(job, part));
+  CHECK(planner::launcher_note(batch + job).empty());
+  CHECK_FALSE(contains(job, "REPLACE"));
+  for (const char* wrong : {"queue", "queue=", "queue=a b", "nodes=2", "image=x\ny"})
+    CHECK_THROWS_WITH(planner::site_of({wrong}), doctest::Contains("is no setting of a site"));
+  s.name = "70B";
+  CHECK(planner::job_name(s) == "shardplan-70b");
 }
 
 TEST_CASE("scripts of every framework come back from every launcher") {
