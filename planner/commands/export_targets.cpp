@@ -3,6 +3,7 @@
 #include <array>
 
 #include "planner/frameworks/export_bridge.hpp"
+#include "planner/frameworks/export_nanotron.hpp"
 #include "planner/frameworks/export_nemo.hpp"
 #include "planner/frameworks/export_torchtitan.hpp"
 #include "planner/frameworks/export_trainer.hpp"
@@ -68,12 +69,21 @@ Exported to_torchtitan_python(const Scenario& scenario, const ParallelPlan& plan
   return to_settings(export_torchtitan(scenario, plan, TorchtitanVersion::python));
 }
 
-template <TrainerTarget Target>
-Exported to_trainer(const Scenario& scenario, const ParallelPlan& plan) {
-  const TrainerExport exported = export_trainer(scenario, plan, Target);
+// Of a script with its settings by name.
+template <class Written>
+Exported to_pairs(const Written& exported) {
   Table table{{{"key", false}, {"value", false}}, {}};
   for (const auto& [name, value] : exported.settings) table.rows.push_back({name, value});
   return {exported.script, rows_json(table), exported.notes};
+}
+
+template <TrainerTarget Target>
+Exported to_trainer(const Scenario& scenario, const ParallelPlan& plan) {
+  return to_pairs(export_trainer(scenario, plan, Target));
+}
+
+Exported to_nanotron(const Scenario& scenario, const ParallelPlan& plan) {
+  return to_pairs(export_nanotron(scenario, plan));
 }
 
 }  // namespace
@@ -83,7 +93,7 @@ std::span<const ExportTarget> export_targets() {
   constexpr std::string_view words = "\"$@\"", iterations = "--train-iters 20",
                              ten_iterations = "--train-iters 10",
                              max_steps = "--max_steps 10 \"$@\"";
-  static constexpr std::array<ExportTarget, 11> targets{
+  static constexpr std::array<ExportTarget, 12> targets{
       {{"megatron", "a launch script of pretrain_gpt.py; its arguments", newest<to_version>, no,
         to_version, iterations, ten_iterations},
        {"megatron-bridge", "a script that starts a Python program with overrides; the overrides",
@@ -109,7 +119,9 @@ std::span<const ExportTarget> export_targets() {
         to_trainer<TrainerTarget::llama_factory>, AdapterWords::nf4, nullptr, words,
         "max_steps=10 \"$@\""},
        {"accelerate", "a script that writes accelerate's YAML and launches TRL; its settings",
-        to_trainer<TrainerTarget::accelerate>, AdapterWords::nf4, nullptr, words, max_steps}}};
+        to_trainer<TrainerTarget::accelerate>, AdapterWords::nf4, nullptr, words, max_steps},
+       {"nanotron", "a script that writes its YAML and launches; its settings", to_nanotron, no,
+        nullptr, "train_steps: 20", "train_steps: 10"}}};
   return targets;
 }
 

@@ -15,7 +15,7 @@ namespace planner {
 // Of all rows, for the help of --to.
 inline constexpr std::string_view export_target_names =
     "megatron, megatron-bridge, nemo, torchtitan, torchtitan-python, deepspeed, slurm, kubernetes, "
-    "axolotl, llama-factory, accelerate";
+    "axolotl, llama-factory, accelerate, nanotron";
 
 // Which frozen base with adapters a target has words for: none, one of 16 bits, of 4 bits too.
 enum class AdapterWords : std::uint8_t { none, plain, nf4 };

@@ -39,4 +39,24 @@ void refuse_first(const std::vector<Violation>& broken, const Scenario& scenario
   throw ConfigError(mark, broken.front().reason, broken.front().remedy);
 }
 
+std::string nested_yaml(const NamedSettings& settings) {
+  std::string text;
+  std::vector<std::string> above;
+  for (const auto& [name, value] : settings) {
+    std::vector<std::string> parts{""};
+    for (const char c : name) {
+      if (c == '.') parts.emplace_back();
+      if (c != '.') parts.back() += c;
+    }
+    std::size_t depth = 0;
+    while (depth + 1 < parts.size() && depth < above.size() && parts[depth] == above[depth])
+      ++depth;
+    above.assign(parts.begin(), parts.end() - 1);
+    for (; depth < above.size(); ++depth)
+      text += std::string(2 * depth, ' ') + parts[depth] + ":\n";
+    text += fmt::format("{}{}: {}\n", std::string(2 * depth, ' '), parts.back(), value);
+  }
+  return text;
+}
+
 }  // namespace planner

@@ -17,6 +17,12 @@ struct Exported {
   std::vector<std::string> notes;  // where the framework differs from the cost model's assumptions
 };
 
+// Settings by their names in a nested file: "fsdp_config.offload_params", "true". What stands below
+// a map follows one another.
+using NamedSettings = std::vector<std::pair<std::string, std::string>>;
+std::string nested_yaml(const NamedSettings& settings);
+inline const char* truth(bool value) { return value ? "true" : "false"; }
+
 // Collects what a framework cannot run; its name goes before each reason.
 class Refusals {
  public:

@@ -16,7 +16,7 @@ using namespace costmodel;
 
 namespace {
 
-using Lines = std::vector<std::pair<std::string, std::string>>;  // "fsdp_config.offload_params"
+using Lines = NamedSettings;
 
 struct Program {
   std::string_view name, file, start;
@@ -106,8 +106,6 @@ std::string list_of(const std::vector<std::string>& names, std::string_view betw
   for (const auto& name : names) text += (text.empty() ? "" : std::string(between)) + name;
   return text;
 }
-
-const char* truth(bool value) { return value ? "true" : "false"; }
 
 // In the words that the Trainer's own arguments have; the others rename them.
 Lines arguments(const Scenario& s, const ParallelPlan& p, TrainerTarget target) {
@@ -209,20 +207,6 @@ Lines sharding(const Scenario& s, const ParallelPlan& p, TrainerTarget target) {
   return out;
 }
 
-// "map.key" stands below "map:"; keys of a map follow one another.
-std::string yaml_of(const Lines& lines) {
-  std::string text, map;
-  for (const auto& [name, value] : lines) {
-    const std::size_t dot = name.find('.');
-    const std::string outer = dot == std::string::npos ? "" : name.substr(0, dot);
-    if (!outer.empty() && outer != map) text += outer + ":\n";
-    map = outer;
-    text += fmt::format("{}{}: {}\n", outer.empty() ? "" : "  ",
-                        dot == std::string::npos ? name : name.substr(dot + 1), value);
-  }
-  return text;
-}
-
 std::vector<std::string> notes_of(const Scenario& s, TrainerTarget target) {
   std::vector<std::string> notes{
       "data sets, learning rate, template and where to save are yours to add"};
@@ -278,7 +262,7 @@ TrainerExport export_trainer(const Scenario& scenario, const ParallelPlan& plan,
                             .notes = out.notes,
                             .environment = {}},
                            scenario, plan);
-  out.script += fmt::format("cat > {} <<'YAML'\n{}YAML\n\n", program.file, yaml_of(lines)) +
+  out.script += fmt::format("cat > {} <<'YAML'\n{}YAML\n\n", program.file, nested_yaml(lines)) +
                 launch(scenario, plan, target, flags);
   if (target == TrainerTarget::accelerate) lines.insert(lines.end(), flags.begin(), flags.end());
   out.settings = std::move(lines);

@@ -56,7 +56,8 @@ TEST_CASE("each launcher has its own names") {
 
 TEST_CASE("each target has its words for ten iterations, or leaves them to its program") {
   const std::string own =
-      "exec run \"$0\" \"$@\"\nstart --train-iters 20 train.train_iters=20 max_steps "
+      "exec run \"$0\" \"$@\"\nstart --train-iters 20 train.train_iters=20 train_steps: 20 "
+      "max_steps "
       "= 20 \"$@\"\n";
   for (const planner::ExportTarget& target : planner::export_targets()) {
     const std::string text = planner::smoke_test(target, own);

@@ -19,4 +19,10 @@ TEST_CASE("the first violation is thrown, at its key; none throws nothing") {
   CHECK(told.ends_with("wrong; set zero: 0"));
 }
 
+TEST_CASE("settings by dotted names are nested maps") {
+  CHECK(planner::nested_yaml(
+            {{"a", "1"}, {"b.c.d", "2"}, {"b.c.e", "3"}, {"b.f", "4"}, {"g.c", "5"}}) ==
+        "a: 1\nb:\n  c:\n    d: 2\n    e: 3\n  f: 4\ng:\n  c: 5\n");
+}
+
 }  // namespace exported_test
