@@ -30,7 +30,7 @@ Bytes optimizer_traffic(double own, double gradients, const TrainingSpec& traini
 
 namespace {
 
-// Optimizers that treat parameters unlike: the same passes over their own states, and Muon's
+// Optimizers with classes of parameters: the same passes over their own states, and Muon's
 // products. With ZeRO 1 unsharded matrices are the ranks' shares (Megatron-LM,
 // core/optimizer/layer_wise_optimizer.py), taken as even.
 Seconds unlike_optimizer_time(const PlanInputs& in, const RankParameters& rank, double own) {

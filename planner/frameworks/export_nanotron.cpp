@@ -42,7 +42,8 @@ void write_model(const Scenario& s, Lines& out) {
   put("num_attention_heads", std::to_string(m.heads));
   put("num_key_value_heads", std::to_string(m.kv_heads));
   put("max_position_embeddings", std::to_string(std::max(m.context_length, s.training.sequence)));
-  put("rms_norm_eps", fmt::format("{}", m.norm_epsilon > 0 ? m.norm_epsilon : 1e-5));
+  // PyYAML takes 1e-05 for text.
+  put("rms_norm_eps", fmt::format("{:#.6g}", m.norm_epsilon > 0 ? m.norm_epsilon : 1e-5));
   put("rope_theta", fmt::format("{}", m.rotary_base));
   put("rope_interleaved", "false");
   put("tie_word_embeddings", truth(m.tie_embeddings));
@@ -57,6 +58,10 @@ void write_plan(const Scenario& s, const ParallelPlan& p, Lines& out) {
   put("optimizer.zero_stage", std::to_string(p.zero));
   put("optimizer.learning_rate_scheduler.learning_rate", "1.0e-4");
   put("optimizer.learning_rate_scheduler.lr_warmup_steps", "2");
+  put("optimizer.learning_rate_scheduler.lr_warmup_style", "linear");
+  put("optimizer.learning_rate_scheduler.lr_decay_style", "cosine");
+  put("optimizer.learning_rate_scheduler.lr_decay_steps", "18");
+  put("optimizer.learning_rate_scheduler.min_decay_lr", "1.0e-5");
   put("optimizer.optimizer_factory.name", "adamW");
   put("optimizer.optimizer_factory.adam_beta1", "0.9");
   put("optimizer.optimizer_factory.adam_beta2", "0.95");

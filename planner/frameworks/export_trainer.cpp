@@ -83,9 +83,10 @@ std::string model_of(const Scenario& s) {
   return name.find('/') == std::string::npos ? "REPLACE" : name;
 }
 
-std::string optimizer_of(const Scenario& s) {
+// axolotl refuses bitsandbytes' with FSDP 2 (src/axolotl/utils/schemas/validation.py).
+std::string optimizer_of(const Scenario& s, bool sharded_axolotl) {
   switch (s.training.optimizer) {
-    case Optimizer::adam8bit: return "adamw_bnb_8bit";
+    case Optimizer::adam8bit: return sharded_axolotl ? "adamw_torch_8bit" : "adamw_bnb_8bit";
     case Optimizer::adafactor: return "adafactor";
     case Optimizer::plain_sgd: return "sgd";
     default: return "adamw_torch_fused";
@@ -148,7 +149,12 @@ Lines arguments(const Scenario& s, const ParallelPlan& p, TrainerTarget target) 
   const bool unfused = s.training.stack.kernels.attention == AttentionKernel::unfused;
   put("attn_implementation", "attn_implementation", "", unfused ? "eager" : "flash_attention_2");
   put("", "", "flash_attn", unfused ? "disabled" : "fa2");
-  put("optim", "optimizer", "optim", optimizer_of(s));
+  put("optim", "optimizer", "optim", optimizer_of(s, axolotl && p.zero > 0));
+  // axolotl's schema and LLaMA-Factory's parser stop without them.
+  put("", "learning_rate", "", "2.0e-5");
+  put("", "datasets", "", "[{path: REPLACE, type: alpaca}]");
+  put("", "", "dataset", "REPLACE");
+  put("", "output_dir", "output_dir", "outputs");
   if (s.training.overlap.compile) put("torch_compile", "torch_compile", "torch_compile", "true");
   return out;
 }
@@ -209,7 +215,7 @@ Lines sharding(const Scenario& s, const ParallelPlan& p, TrainerTarget target) {
 
 std::vector<std::string> notes_of(const Scenario& s, TrainerTarget target) {
   std::vector<std::string> notes{
-      "data sets, learning rate, template and where to save are yours to add"};
+      "data set, learning rate, template and where to save are yours to fill in"};
   if (model_of(s) == "REPLACE")
     notes.emplace_back("the model's name on the hub, or its folder, takes the place of REPLACE");
   if (s.training.stack.name != "peft") {

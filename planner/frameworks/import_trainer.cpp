@@ -24,6 +24,7 @@ using Pair = std::pair<std::string_view, std::string_view>;
 
 // transformers, training_args.py, OptimizerNames; what else begins with adamw is adam.
 constexpr std::array optimizers{Pair{"adamw_8bit", "adam-8bit"},
+                                Pair{"adamw_torch_8bit", "adam-8bit"},
                                 Pair{"adamw_bnb_8bit", "adam-8bit"},
                                 Pair{"paged_adamw_8bit", "adam-8bit"},
                                 Pair{"adafactor", "adafactor"},
