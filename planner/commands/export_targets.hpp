@@ -29,7 +29,7 @@ struct ExportTarget {
   Exported (*exported_for)(const costmodel::Scenario& scenario, const costmodel::ParallelPlan& plan,
                            const std::string& version) = nullptr;
   // The words of the script for how long it runs, and those for ten iterations.
-  std::string_view steps = "", ten_steps = "";
+  std::string_view steps, ten_steps;
   Launcher starter = Launcher::torchrun;  // without --launcher
 };
 

@@ -114,10 +114,11 @@ void assume_devices(ImportedJob& job, std::int64_t per_node) {
   const Needed needed = needed_by(job);
   const std::int64_t full = std::lcm(needed.all, per_node), nodes = job.nodes * per_node;
   if (full > most_assumed || nodes > most_assumed) return;
-  if (job.started > 0)
+  if (job.started > 0) {
     return put_devices(
         job, full,
         fmt::format("for the plan does not divide the {} that the script starts", job.started));
+  }
   if (nodes > 0 && nodes % needed.all == 0)
     return put_devices(job, nodes, fmt::format("as {} full nodes have them", job.nodes));
   const std::int64_t fewer = replicas_of_batch(job, full / needed.all) * needed.all;

@@ -156,11 +156,12 @@ NanotronExport export_nanotron(const Scenario& scenario, const ParallelPlan& pla
   write_plan(scenario, plan, out.settings);
   const std::string yaml = std::string(fixed_parts) + nested_yaml(out.settings);
   require_carried(scenario, yaml);
-  if (scenario.training.stack.name != "nanotron")
+  if (scenario.training.stack.name != "nanotron") {
     out.notes.push_back(
         fmt::format("predicted with the stack {}: training.stack: nanotron "
                     "describes nanotron",
                     scenario.training.stack.name));
+  }
   out.notes.emplace_back("the data are made-up tokens, the tokenizer is gpt2's: yours to replace");
   if (scenario.training.packing.any()) out.notes.emplace_back(samples_note);
   out.script = script_head({.framework = "nanotron",

@@ -182,9 +182,10 @@ std::vector<std::string> write_for(const FrameworkVersion& version, FrameworkCal
   refuse_clashes(version, call.arguments);
   for (const UnsetVariable& rule : version.unset) {
     const auto is_it = [&](const std::string& one) { return one.starts_with(rule.name + "="); };
-    if (holds(call.arguments, rule.given) && std::erase_if(call.environment, is_it) > 0)
+    if (holds(call.arguments, rule.given) && std::erase_if(call.environment, is_it) > 0) {
       notes.push_back(fmt::format("{} refuses {} with --{} ({})", version.title, rule.name,
                                   rule.given, rule.source));
+    }
   }
   return notes;
 }

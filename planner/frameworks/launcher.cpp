@@ -206,9 +206,11 @@ std::string launcher_note(const std::string& script) {
         std::pair{"queue-name: REPLACE", "queue, which Kueue alone reads"},
         std::pair{"image: REPLACE", "image, one with the framework"},
         std::pair{"workingDir: REPLACE", "folder, where its code is there"},
-        std::pair{", REPLACE: 1", "rdma, the resource of the network adapters"}})
-    if (script.find(line) != std::string::npos)
+        std::pair{", REPLACE: 1", "rdma, the resource of the network adapters"}}) {
+    if (script.find(line) != std::string::npos) {
       open += fmt::format("{}{}", open.empty() ? "" : "; ", key);
+    }
+  }
   return open.empty() ? "" : "REPLACE stands for what --site KEY=VALUE names: " + open;
 }
 

@@ -19,8 +19,8 @@ inline constexpr std::array<std::string_view, 3> launcher_names{"torchrun", "slu
 // What a site calls its own, of --site KEY=VALUE; what is not given is REPLACE in the script.
 struct Site {
   std::string queue = "REPLACE";   // Slurm's partition, a LocalQueue of Kueue
-  std::string account = "";        // Slurm's; empty: the user's own
-  std::string time = "";           // Slurm's limit; empty: the queue's
+  std::string account;             // Slurm's; empty: the user's own
+  std::string time;                // Slurm's limit; empty: the queue's
   std::string image = "REPLACE";   // of the containers of Kubernetes
   std::string folder = "REPLACE";  // where the framework is in them
   std::string rdma = "REPLACE";    // the resource that their network adapters are: rdma/hca
