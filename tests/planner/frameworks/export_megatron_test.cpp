@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
-#include "planner/frameworks/megatron_words.hpp"
 #include "planner/frameworks/megatron_rules.hpp"
+#include "planner/frameworks/megatron_words.hpp"
 #include "tests/planner/support/megatron_cases.hpp"
 
 namespace export_megatron_test {

@@ -7,10 +7,10 @@
 
 #include "costmodel/estimate/plan_estimate.hpp"
 #include "planner/frameworks/launch_script.hpp"
-#include "planner/frameworks/megatron_words.hpp"
 #include "planner/frameworks/megatron_log.hpp"
 #include "planner/frameworks/megatron_rules.hpp"
 #include "planner/frameworks/megatron_script.hpp"
+#include "planner/frameworks/megatron_words.hpp"
 #include "tests/costmodel/support/scenarios.hpp"
 #include "tests/planner/support/megatron_cases.hpp"
 #include "tests/planner/support/megatron_runs.hpp"

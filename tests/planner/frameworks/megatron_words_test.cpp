@@ -6,7 +6,6 @@
 #include <set>
 #include <string_view>
 
-
 namespace megatron_words_test {
 
 TEST_CASE("every flag of the table is one of Megatron-LM, and flags and keys are unique") {
