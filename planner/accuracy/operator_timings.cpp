@@ -289,10 +289,11 @@ std::vector<OperatorTiming> operator_timings(const std::string& file, const std:
       for (std::size_t i = 0; i < cells.size(); ++i) columns.emplace(cells[i], i);
       const bool fits = (columns.contains("op") || columns.contains("operator")) &&
                         (columns.contains("seconds") || columns.contains("microseconds"));
-      if (!fits)
+      if (!fits) {
         throw ConfigError({file, 1, 1}, "is no table of operators",
                           "its first line names the columns: operator (or op), direction, "
                           "microseconds (or seconds), and sizes");
+      }
       continue;
     }
     Row row{&columns, std::move(cells)};
