@@ -91,9 +91,8 @@ class NeoxImport {
     put("training", "sequence", fields_.number("seq_length", 2048));
     read_precision();
     read_stack(text);
-    if (tp > 1)
-      put_key(job, "plan", "sequence_parallel",
-              fields_.flag("sequence_parallel", false) ? "true" : "false");
+    const bool sequence_parallel = fields_.flag("sequence_parallel", false);
+    if (tp > 1) put_key(job, "plan", "sequence_parallel", sequence_parallel ? "true" : "false");
     const std::int64_t cp = fields_.number("context_parallel_size", 1);
     if (cp > 1) put("plan", "cp", cp);
     put("plan", "zero", std::min<std::int64_t>(4, fields_.number("zero_optimization.stage", 0, 0)));
