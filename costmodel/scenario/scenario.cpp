@@ -278,7 +278,7 @@ ExpertRecipe expert_recipe(const Scenario& scenario) {
   return recipe;
 }
 
-ParallelPlan resolve_plan(const Scenario& scenario) {
+ParallelPlan unchecked_plan(const Scenario& scenario) {
   const PlanRequest r = with_defaults(scenario);
   ParallelPlan plan;
   plan.tp = r.tp.value_or(plan.tp);
@@ -314,6 +314,11 @@ ParallelPlan resolve_plan(const Scenario& scenario) {
   plan.rank_order = r.rank_order;
   settle_stages(r, plan);
   settle_replicas(r, scenario.cluster, plan);
+  return plan;
+}
+
+ParallelPlan resolve_plan(const Scenario& scenario) {
+  ParallelPlan plan = unchecked_plan(scenario);
   require_valid(plan, scenario);
   return plan;
 }

@@ -108,6 +108,8 @@ ExpertRecipe expert_recipe(const Scenario& scenario);
 // Keys with the value `auto` take the default too, unless the caller has settled them by a search.
 // Throws ConfigError at the key when the plan breaks a rule.
 ParallelPlan resolve_plan(const Scenario& scenario);
+// The same for callers that look for violations themselves: it may break rules.
+ParallelPlan unchecked_plan(const Scenario& scenario);
 // Throws ConfigError for the first violation, at the key's place in the scenario.
 void require_valid(const ParallelPlan& plan, const Scenario& scenario);
 // Check before a search: throws ConfigError at a key whose value the stack does not offer in any

@@ -127,7 +127,12 @@ class Pricer {
         error = fmt::format("{} = {} is no value of it", keys_[c]->name, columns_[c].values[i]);
         return {};
       }
-      const Estimate estimate = evaluator_.estimate(resolve_plan(scenario_));
+      const ParallelPlan plan = unchecked_plan(scenario_);
+      if (!is_valid(plan, scenario_.model, scenario_.cluster, scenario_.training)) {
+        error = why_invalid(plan);
+        return {};
+      }
+      const Estimate estimate = evaluator_.estimate(plan);
       std::vector<double> row;
       for (const PlanFigure& figure : figures) row.push_back(figure.of(estimate));
       return row;
@@ -138,11 +143,27 @@ class Pricer {
   }
 
  private:
+  // Most plans of a grid break one of few rules: an exception and its message a rule, not a plan.
+  const std::string& why_invalid(const ParallelPlan& plan) {
+    const auto broken =
+        violations(plan, scenario_.model, scenario_.cluster, scenario_.training).front();
+    std::string& message =
+        messages_[fmt::format("{}: {}; {}", broken.key, broken.reason, broken.remedy)];
+    if (!message.empty()) return message;
+    try {
+      require_valid(plan, scenario_);
+    } catch (const ConfigError& fault) {
+      message = fault.what();
+    }
+    return message;
+  }
+
   Scenario scenario_;
   PlanRequest written_;
   const std::vector<PlanColumn>& columns_;
   std::vector<const NumberKey*> keys_;
   Evaluator evaluator_;
+  std::unordered_map<std::string, std::string> messages_;
 };
 
 }  // namespace
