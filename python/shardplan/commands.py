@@ -3,6 +3,7 @@
 import array
 import difflib
 import json
+import operator
 import os
 import tempfile
 
@@ -31,6 +32,9 @@ def _operands(scenarios):
     for scenario in scenarios:
         text = _text_of(scenario)
         if text is None:
+            if not isinstance(scenario, (str, os.PathLike)):
+                raise TypeError("a scenario is a name, a file, YAML text, a dict or a Scenario, not "
+                                f"{type(scenario).__name__}")
             operands.append(os.fspath(scenario))
             continue
         stem = "scenario" if len(scenarios) == 1 else f"scenario-{len(documents) + 1}"
@@ -48,9 +52,14 @@ def _set_words(settings):
     return list(settings)
 
 
+def _several(values):
+    """One value is a list of one."""
+    return [values] if isinstance(values, str) or not hasattr(values, "__iter__") else values
+
+
 def _over_words(over):
     if isinstance(over, dict):
-        return [f"{key}={','.join(str(_plain(value)) for value in values)}"
+        return [f"{key}={','.join(str(_plain(value)) for value in _several(values))}"
                 for key, values in over.items()]
     return [over] if isinstance(over, str) else list(over)
 
@@ -60,6 +69,9 @@ def _flag_words(command, arguments):
     known = _FLAGS[command]
     words = []
     for name, value in arguments.items():
+        if name in ("out", "format"):
+            raise TypeError(f"{command}() has no argument {name!r}; the answer has "
+                            ".save('report.html') and .report('md')")
         flag = known.get(name.rstrip("_").replace("_", "-"))
         if flag is None or flag["name"] in _TAKEN:
             near = difflib.get_close_matches(name, [f.replace("-", "_") for f in known], 1)
@@ -104,23 +116,28 @@ def _callback(progress):
     return progress or None
 
 
-def _run(command, operands, documents, words, progress=None, page=False, last=("--",)):
-    callback = _callback(progress)
+class _Call:
+    """A command with its words, for an answer in another format of it."""
 
-    def as_format(format):
-        answer = _core.run([command, *words, "--format", format, *last, *operands], documents,
-                           False, None)
+    def __init__(self, command, words, operands, documents):
+        self.command, self.words = command, words
+        self.operands, self.documents = operands, documents
+
+    def answer(self, format, page=False, callback=None):
+        answer = _core.run([self.command, *self.words, "--format", format, "--", *self.operands],
+                           self.documents, page, callback)
         if answer["failure"]:
             from . import NoAnswer
             raise NoAnswer(answer["failure"])
-        return answer["text"].decode("utf-8")
+        return answer
 
-    answer = _core.run([command, *words, "--format", "json", *last, *operands], documents, page,
-                       callback)
-    if answer["failure"]:
-        from . import NoAnswer
-        raise NoAnswer(answer["failure"])
-    return Result(answer, as_format)
+    def __call__(self, format):
+        return self.answer(format)["text"].decode("utf-8")
+
+
+def _run(command, operands, documents, words, progress=None, page=False):
+    call = _Call(command, words, operands, documents)
+    return Result(call.answer("json", page, _callback(progress)), call)
 
 
 def _of_scenarios(command, scenarios, progress, page, flags):
@@ -188,25 +205,37 @@ def list_(kind, *words, **flags):
     return _run("list", [kind, *words], {}, _flag_words("list", flags))
 
 
-def _column(values):
-    """64-bit integers as a buffer."""
+def _column(key, values, length):
+    """64-bit integers as a buffer; one value stands for all plans."""
+    if isinstance(values, str) or not hasattr(values, "__len__"):
+        values = [values] * length
     if hasattr(values, "astype"):
-        return values.astype("int64")
-    return array.array("q", [int(value) for value in values])
+        column = values.astype("int64")
+        if (column == values).all():
+            return column
+    else:
+        try:
+            return array.array("q", map(operator.index, values))
+        except (TypeError, OverflowError):
+            pass
+    raise TypeError(f"{key}: a column has whole numbers of 64 bits, of a switch 0 and 1; what is none "
+                    "stands in the scenario, or set={'plan." + key + "': ...}")
 
 
 def evaluate_many(scenario, *, threads=1, set=(), config_path=(), progress=None, **columns):
     """Figures of many plans of one scenario: evaluate_many(s, tp=[1, 2], pp=[4, 2]).
 
-    A column a key of the plan, all of one length; the other keys are the scenario's. Gives a dict
+    A column a key of the plan, all of one length, or one number for all; the other keys are the
+    scenario's. Gives a dict
     of arrays (numpy's where it is there): iteration_s, tokens_per_s, mfu, hfu, bubble_fraction,
     peak_bytes, capacity_bytes, fits, dp, micro_batches, not a number where a plan breaks a rule,
     and `errors`, which says why.
     """
     operands, documents = _operands([scenario])
+    length = max((len(values) for values in columns.values() if hasattr(values, "__len__")), default=1)
     answer = _core.evaluate_many(
         operands[0], documents, [os.fspath(folder) for folder in config_path], _set_words(set),
-        {key: _column(values) for key, values in columns.items()}, threads, _callback(progress))
+        {key: _column(key, values, length) for key, values in columns.items()}, threads, _callback(progress))
     try:
         import numpy
         read = numpy.frombuffer
@@ -216,3 +245,17 @@ def evaluate_many(scenario, *, threads=1, set=(), config_path=(), progress=None,
     figures = {name: read(data) for name, data in answer["figures"].items()}
     figures["errors"] = answer["errors"]
     return figures
+
+
+def _with_flags(function, command):
+    """The function with its flags in its documentation, from the records of --help."""
+    lines = [f"    {name.replace('-', '_')}: {flag['help']}"
+             for name, flag in _FLAGS[command].items() if name not in _TAKEN]
+    function.__doc__ += "\n\n    Keyword arguments, each a flag of the command:\n\n" + "\n".join(lines)
+
+
+for _function, _command in (
+        (plan, "plan"), (evaluate, "evaluate"), (explain, "explain"), (sweep, "sweep"),
+        (simulate, "simulate"), (compare, "compare"), (export, "export"), (import_job, "import"),
+        (validate, "validate"), (list_, "list")):
+    _with_flags(_function, _command)

@@ -49,7 +49,9 @@ class Part:
     _prefix = ""
     _keys = ()
 
-    def __init__(self, **keys):
+    def __init__(self, base=None, **keys):
+        if base is not None:  # Model("llama-3-8b", layers=16)
+            self.base = base
         for key, value in keys.items():
             setattr(self, key, value)
 

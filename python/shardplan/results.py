@@ -18,6 +18,10 @@ class Record(dict):
         return [*super().__dir__(), *self]
 
 
+# With what every answer, and every row of one that is a list, begins.
+_OF_ALL = ("format_version", "program")
+
+
 def _plain(value):
     if isinstance(value, dict):
         return {key: _plain(item) for key, item in value.items()}
@@ -58,7 +62,7 @@ class Result:
             raise AttributeError(name)
         if isinstance(self._data, dict):
             return self._data.__getattr__(name)
-        raise AttributeError(name)
+        raise AttributeError(f"{name}; the answer is a list of rows: .rows(), [0]")
 
     def __getitem__(self, key):
         return self._data[key]
@@ -88,14 +92,14 @@ class Result:
         return _plain(self._data)
 
     def rows(self):
-        """The rows of the answer: its plans, points, scenarios, or itself."""
+        """The rows of the answer: its plans, points, scenarios, or itself; not what it is of."""
         data = self._data
         if isinstance(data, list):
             rows = data
         else:
             rows = next((data[key] for key in ("plans", "rows", "scenarios", "points")
                          if isinstance(data.get(key), list)), [data])
-        return [_flat(row) for row in rows]
+        return [_flat({key: item for key, item in row.items() if key not in _OF_ALL}) for row in rows]
 
     def to_pandas(self):
         """The rows as a pandas.DataFrame; maps in them by keys with dots."""
@@ -119,7 +123,11 @@ class Result:
             out.write(text)
 
     def _repr_html_(self):
-        page = html.escape(self.report("html"), quote=True)
+        from . import InputError
+        try:
+            page = html.escape(self.report("html"), quote=True)
+        except InputError:  # the command has no page
+            return f"<pre>{html.escape(self.report())}</pre>"
         return ('<iframe style="width:100%;height:640px;border:0" sandbox="allow-scripts" '
                 f'srcdoc="{page}"></iframe>')
 

@@ -70,7 +70,9 @@ def _class(part):
         kind = _type_of(allowed) if allowed else "Any"
         lines.append(f"    {key}: {kind}")
         parameters.append(f"{key}: {kind} = ...")
-    lines.append(f"    def __init__(self, *, {', '.join(parameters)}) -> None: ...")
+    named = [word for word in parameters if not word.startswith("base:")]
+    first = "base: Any = ..., " if len(named) < len(parameters) else ""
+    lines.append(f"    def __init__(self, {first}*, {', '.join(named)}) -> None: ...")
     lines.append("    def to_dict(self) -> dict[str, Any]: ...")
     return lines
 

@@ -3,6 +3,7 @@
 import _thread
 import json
 import os
+import pickle
 import subprocess
 import sys
 import tempfile
@@ -92,6 +93,21 @@ class Results(unittest.TestCase):
                 with open(file, encoding="utf-8") as text:
                     self.assertTrue(text.read().lower().startswith(begin.lower()), ending)
 
+    def test_answers_without_a_page_and_in_other_processes(self):
+        models = shardplan.list("models", "llama")
+        self.assertTrue(models._repr_html_().startswith("<pre>"))
+        self.assertEqual(models[0].format_version, shardplan.evaluate(SMALL).format_version)
+        self.assertEqual(list(models.rows()[0])[0], "model")
+        again = pickle.loads(pickle.dumps(models))
+        self.assertEqual((again.json, again.report("csv")), (models.json, models.report("csv")))
+
+    def test_help_has_every_flag(self):
+        self.assertIn("time_limit: ", shardplan.plan.__doc__)
+        with self.assertRaisesRegex(TypeError, "save"):
+            shardplan.plan(SMALL, out="x.html")
+        with self.assertRaisesRegex(TypeError, "a scenario is a name"):
+            shardplan.plan(3)
+
     def test_stubs_are_python(self):
         from shardplan import stubs
         text = stubs.text()
@@ -109,6 +125,11 @@ class ManyPlans(unittest.TestCase):
             self.assertEqual(many["peak_bytes"][i], one.memory.peak_bytes)
         self.assertTrue(many["iteration_s"][4] != many["iteration_s"][4])
         self.assertIn("tp", many["errors"][4])
+        self.assertEqual(list(shardplan.evaluate_many(SMALL, tp=tp, zero=0)["errors"]),
+                         list(shardplan.evaluate_many(SMALL, tp=tp, zero=[0] * 5)["errors"]))
+        for wrong in ([1.5], ["two"], "two"):
+            with self.assertRaisesRegex(TypeError, "whole numbers"):
+                shardplan.evaluate_many(SMALL, tp=wrong)
         with self.assertRaisesRegex(shardplan.InputError, "as many"):
             shardplan.evaluate_many(SMALL, tp=[1], pp=[1, 2])
 
