@@ -11,7 +11,7 @@ made_by_program(shardplan completions bash)
 made_by_program(_shardplan completions zsh)
 made_by_program(shardplan.fish completions fish)
 foreach(kind scenario model cluster device stack engine evidence answer)
-  made_by_program(${kind}.schema.json list schema ${kind} --format json)
+  made_by_program(${kind}.schema.json list schema ${kind} --format json --config-path ${PROJECT_SOURCE_DIR}/configs)
   install(FILES ${made}/${kind}.schema.json DESTINATION ${CMAKE_INSTALL_DATADIR}/shardplan/schema)
 endforeach()
 # Compressed as Debian asks for: without a name and a date, so that equal texts are equal bytes.
