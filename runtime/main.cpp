@@ -12,6 +12,7 @@
 #include "costmodel/base/console.hpp"
 #include "costmodel/base/error.hpp"
 #include "costmodel/base/escape.hpp"
+#include "costmodel/base/json_text.hpp"
 #include "costmodel/base/output_file.hpp"
 #include "costmodel/base/path.hpp"
 #include "costmodel/base/unit_text.hpp"
@@ -240,7 +241,8 @@ int serve(const CommandLine& line, const costmodel::Value& root) {
   const auto result = runtime::serve_plan(request);
   if (!result) return 0;  // another rank reports
   const bool json = line.word("format") == "json";
-  const std::string text = json ? runtime::serve_json(*result) : runtime::serve_report(*result);
+  const std::string text = json ? costmodel::versioned_json(runtime::serve_json(*result))
+                                : runtime::serve_report(*result);
   if (out.empty()) {
     json ? costmodel::write_standard_output(text) : costmodel::print_report(text);
   } else {

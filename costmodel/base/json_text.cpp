@@ -1,5 +1,7 @@
 #include "costmodel/base/json_text.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <charconv>
 #include <cmath>
@@ -61,6 +63,31 @@ void limit(const std::string& text, const std::string& file) {
 std::string json_text(const Json& json) { return dumped(json, 2) + "\n"; }
 
 std::string json_line(const Json& json) { return dumped(json, -1); }
+
+std::string versioned_json(std::string_view json) {
+  const std::size_t rows = json.starts_with('[') ? 1 : 0;  // how deep the objects are
+  std::size_t depth = 0, taken = 0;
+  std::string all;
+  for (std::size_t at = 0; at < json.size(); ++at) {
+    const char c = json[at];
+    if (c == '"') {
+      while (++at < json.size() && json[at] != '"') at += json[at] == '\\' ? 1 : 0;
+    } else if (c == ']' || c == '}') {
+      --depth;
+    } else if ((c == '[' || c == '{') && depth++ == rows && c == '{') {
+      const std::size_t key = std::min(json.find_first_not_of(" \n", at + 1), json.size());
+      const auto line = json.substr(at + 1, key - at - 1);  // none in JSON on one line
+      all += json.substr(taken, at + 1 - taken);
+      all += fmt::format(
+          "{0}\"format_version\": {1},{0}\"program\": {{\"name\": \"shardplan\", \"version\": "
+          "\"{2}\"}}{3}",
+          line, format_version, SHARDPLAN_VERSION, json.substr(key).starts_with('}') ? "" : ",");
+      taken = at + 1;
+      if (rows == 0) break;
+    }
+  }
+  return all.append(json.substr(taken));
+}
 
 Json parse_json(const std::string& text, const std::string& file) {
   limit(text, file);

@@ -3,6 +3,7 @@
 
 #include <nlohmann/json_fwd.hpp>
 #include <string>
+#include <string_view>
 
 namespace costmodel {
 
@@ -12,6 +13,13 @@ std::string json_text(const nlohmann::ordered_json& json);
 
 // The same on one line, without its end.
 std::string json_line(const nlohmann::ordered_json& json);
+
+// Of the JSON that commands print; the rule by which it changes is in docs/schema.md.
+inline constexpr int format_version = 1;
+
+// An answer with `format_version` and `program` first: in an object, and in every row of an array.
+// The other bytes stay.
+std::string versioned_json(std::string_view json);
 
 // A user's JSON. Throws ConfigError at the place of what is not JSON, of a number beyond a double
 // (1e999) and of values that nest deeper than 64 levels; the program's own readers and writers of

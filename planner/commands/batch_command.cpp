@@ -16,6 +16,7 @@
 #include "costmodel/base/escape.hpp"
 #include "costmodel/base/fingerprint.hpp"
 #include "costmodel/base/input_file.hpp"
+#include "costmodel/base/json_text.hpp"
 #include "costmodel/base/output_file.hpp"
 #include "costmodel/base/path.hpp"
 #include "costmodel/base/unit_text.hpp"
@@ -248,7 +249,7 @@ class Batch {
     const auto write = [this](const char* name, const std::string& text) {
       write_file(own_place(folder_ + "/" + name), text, LinkedOutput::refused);
     };
-    write("index.json", index_json(rows_));
+    write("index.json", versioned_json(index_json(rows_)));
     write("index.csv", to_csv(index_table(rows_, false)));
     write("index.html", index_page(index_json(rows_)));
   }

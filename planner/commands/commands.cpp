@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "costmodel/base/error.hpp"
+#include "costmodel/base/json_text.hpp"
 #include "costmodel/base/output_file.hpp"
 #include "costmodel/base/path.hpp"
 #include "costmodel/config/override.hpp"
@@ -53,7 +54,7 @@ CommandResult list_command(const Session& session) {
   const Options& options = session.options;
   const std::vector<std::string> words(options.operands.begin() + 1, options.operands.end());
   if (options.operands.front() == "schema")
-    return {0, schema_text(words.empty() ? "scenario" : words.front()), {}};
+    return {0, schema_text(words.empty() ? "scenario" : words.front(), options.config_path), {}};
   const Listing found = listing(options.operands.front(), words, session.path);
   return {0, printed(found.table, options.format, session.style.style.width), found.warnings};
 }
@@ -388,18 +389,6 @@ Perform performer(const CommandRow& row, const Session& session) {
   return serves ? row.perform_serving : row.perform;
 }
 
-// An object of JSON begins with what it is of. A table is an array of rows, and begins with none.
-std::string with_version(std::string json) {
-  if (!json.starts_with("{") || json.starts_with("{}")) return json;
-  const bool on_lines = json.starts_with("{\n");  // a trace is not: it has a line an event
-  const std::string line = on_lines ? "\n  " : "";
-  json.insert(1,
-              fmt::format("{0}\"format_version\": {1},{0}\"program\": {{\"name\": \"shardplan\", "
-                          "\"version\": \"{2}\"}},",
-                          line, format_version, SHARDPLAN_VERSION));
-  return json;
-}
-
 }  // namespace
 
 const Program& shardplan() {
@@ -452,8 +441,9 @@ CommandResult run_command(const Options& options, const Style& style) {
   if (!options.page.empty() && !result.page.empty()) write_file(options.page, result.page);
   if (options.format == Format::html && !result.page.empty()) result.text = result.page;
   // What is another program's input, or read back, has its own form.
-  const bool described = !row.verbatim && options.command != "list";
-  if (options.format == Format::json && described) result.text = with_version(result.text);
+  const bool schema = options.command == "list" && options.operands.front() == "schema";
+  if (options.format == Format::json && !row.verbatim && !schema)
+    result.text = versioned_json(result.text);
   if (options.format == Format::text && !row.verbatim)
     result.text = wrapped(result.text, style.width);
   return result;

@@ -13,9 +13,6 @@ namespace planner {
 // The records of all commands and flags.
 const costmodel::Program& shardplan();
 
-// Of the JSON that commands print; the rule by which it changes is in docs/schema.md.
-inline constexpr int format_version = 1;
-
 // Whether the command is a program of its own, to which this one hands over.
 bool is_handed_over(std::string_view command);
 

@@ -135,7 +135,8 @@ std::string zsh(const Program& program) {
       if (!words.empty()) {
         spec += fmt::format(":{}:({})", flag.name, words);
       } else if (!list_of(flag).empty()) {
-        spec += fmt::format(":{}:_shardplan_names {}", flag.name, list_of(flag));
+        // After a blank zsh adds no words of its own to the call.
+        spec += fmt::format(":{}: _shardplan_names {}", flag.name, list_of(flag));
       } else if (!flag.value.empty()) {
         spec += fmt::format(":{}:_files", flag.name);
       }

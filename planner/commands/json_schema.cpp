@@ -13,7 +13,9 @@
 #include "costmodel/base/error.hpp"
 #include "costmodel/base/escape.hpp"
 #include "costmodel/base/json_text.hpp"
+#include "planner/commands/commands.hpp"
 #include "planner/commands/listing.hpp"
+#include "planner/page/json_rest.hpp"
 
 namespace planner {
 
@@ -224,35 +226,82 @@ Json schema_of_evidence() {
           {"required", Json::array({"runs"})}};
 }
 
-// What commands print: the keys that scripts may rely on, with their types.
-Json schema_of_answer() {
-  const auto of = [](const char* type) { return Json{{"type", type}}; };
-  Json evaluation{{"type", "object"},
-                  {"properties",
-                   {{"scenario", of("string")},
-                    {"plan", of("object")},
-                    {"time", of("object")},
-                    {"throughput", of("object")},
-                    {"memory", of("object")},
-                    {"communication", of("object")},
-                    {"bubble_fraction", of("number")},
-                    {"parameters", of("number")},
-                    {"notes", of("array")}}}};
-  Json all = evaluation;
-  Json& properties = all["properties"];
-  properties["format_version"] = {{"type", "integer"}, {"minimum", 1}};
-  properties["program"] = {{"type", "object"},
-                           {"properties", {{"name", of("string")}, {"version", of("string")}}},
-                           {"required", Json::array({"name", "version"})}};
-  properties["plans"] = {{"type", "array"}, {"items", evaluation}};
-  properties["searched"] = of("object");
-  properties["certificate"] = {{"type", Json::array({"object", "null"})}};
-  properties["rows"] = of("array");
-  properties["summary"] = of("object");
-  properties["scenarios"] = of("array");
-  properties["counts"] = of("object");
-  all["required"] = Json::array({"format_version", "program"});
-  return {{"anyOf", Json::array({all, {{"type", "array"}, {"items", of("object")}}})}};
+// The answers whose keys the schema of answers has: what the writers of JSON write, so that no key
+// is written down twice.
+constexpr std::array answers{
+    "evaluate tiny-gpt-cpu",
+    "plan tiny-gpt-cpu --reproducible",
+    "simulate tiny-gpt-cpu",
+    "explain tiny-gpt-cpu",
+    "sweep tiny-gpt-cpu --over tp=1,2",
+    "compare tiny-gpt-cpu --with plan.micro_batch=2",
+    "groups --tp 2 --pp 2",
+    "collective all-reduce --bytes 1GiB --ranks 8 --cluster dgx-h100",
+    "evaluate serve-small-llama-cpu",
+    "plan serve-small-llama-cpu --reproducible",
+};
+
+Json answer_of(std::string_view command, const std::vector<std::string>& config_path) {
+  std::vector<std::string> words{"shardplan"};
+  for (std::size_t at = 0; at < command.size();) {
+    const std::size_t end = std::min(command.find(' ', at), command.size());
+    words.emplace_back(command.substr(at, end - at));
+    at = end + 1;
+  }
+  words.insert(words.end(), {"--format", "json", "--quiet"});
+  for (const auto& folder : config_path) words.insert(words.end(), {"--config-path", folder});
+  std::vector<const char*> arguments;
+  for (const auto& word : words) arguments.push_back(word.c_str());
+  return own_json(
+      run_command(
+          parse_command_line(shardplan(), static_cast<int>(arguments.size()), arguments.data()), {})
+          .text);
+}
+
+std::string type_of(const Json& value) {
+  if (value.is_number()) return "number";
+  return value.type_name();  // as JSON Schema has them
+}
+
+// Adds to `schema` what `value` is: the keys of maps, the items of lists, and of a figure the title
+// and unit by which pages show it. Any value may be null, for what is not known. Words of a plan
+// may be maps as well, and what stands in `rows` is each command's own: these have no type.
+void learn(Json& schema, const Json& value, std::string_view key, bool typed = true) {
+  if (schema.is_null()) schema = {{"title", title_of(key)}};
+  if (value.is_null()) return;
+  if (value.is_number() && !unit_name(key).empty()) schema["description"] = unit_name(key);
+  if (typed) {
+    Json& types = schema["type"];
+    if (types.is_null()) types = Json::array({"null"});
+    if (std::ranges::find(types, Json(type_of(value))) == types.end())
+      types.push_back(type_of(value));
+  }
+  if (value.is_object()) {
+    for (const auto& [name, item] : value.items()) {
+      const bool word = key == "plan" && item.is_string();
+      learn(schema["properties"][name], item, name, !word && key != "rows");
+    }
+  } else if (value.is_array()) {
+    for (const Json& item : value) learn(schema["items"], item, key);
+  }
+}
+
+// What commands print: an object that begins with what it is of, or rows that do.
+Json schema_of_answer(const std::vector<std::string>& config_path) {
+  Json object, rows;
+  for (const char* const command : answers) {
+    const Json answer = answer_of(command, config_path);
+    if (answer.is_object()) learn(object, answer, "answer");
+    if (answer.is_array()) learn(rows, answer, "rows");
+  }
+  object["type"] = "object";
+  for (Json* const one : {&object, &rows["items"]}) {
+    (*one)["properties"]["format_version"] = {{"type", "integer"}, {"const", format_version}};
+    (*one)["properties"]["program"]["required"] = Json::array({"name", "version"});
+    (*one)["required"] = Json::array({"format_version", "program"});
+  }
+  rows["type"] = "array";
+  return {{"anyOf", Json::array({object, rows})}};
 }
 
 Json definitions() {
@@ -270,7 +319,6 @@ Json definitions() {
   all["scenario"]["properties"]["training"]["properties"]["stack"] = named("stack");
   all["scenario"]["properties"]["serving"]["properties"]["stack"] = named("engine");
   all["evidence"] = schema_of_evidence();
-  all["answer"] = schema_of_answer();
   return all;
 }
 
@@ -280,11 +328,13 @@ std::vector<std::string> schema_kinds() {
   std::vector<std::string> kinds;
   const Json all = definitions();
   for (const auto& [kind, schema] : all.items()) kinds.push_back(kind);
+  kinds.emplace_back("answer");
   return kinds;
 }
 
-std::string schema_text(const std::string& kind) {
-  const Json all = definitions();
+std::string schema_text(const std::string& kind, const std::vector<std::string>& config_path) {
+  Json all = definitions();
+  if (kind == "answer") all = {{kind, schema_of_answer(config_path)}};
   if (!all.contains(kind)) {
     throw ConfigError({}, fmt::format("shardplan: there is no schema of {}", quote(kind)),
                       known_names(kind, schema_kinds()));

@@ -190,19 +190,25 @@ std::string in_days_figure(const Json& number) {
 
 // A word of a key that is a unit, or a quantity that is always in one.
 struct Unit {
-  std::string_view word;
+  std::string_view word, name;
   std::string (*shown)(const Json&);
   bool in_title = true;
 };
-constexpr std::array units{
-    Unit{"s", &seconds_figure, false},    Unit{"seconds", &seconds_figure},
-    Unit{"bytes", &bytes_figure, false},  Unit{"flops", &flops_figure},
-    Unit{"pct", &per_cent_figure, false}, Unit{"days", &in_days_figure, false},
-    Unit{"usd", &dollars_figure, false},  Unit{"fraction", &share_figure},
-    Unit{"mfu", &share_figure},           Unit{"hfu", &share_figure},
-    Unit{"bubble", &share_figure},        Unit{"efficiency", &share_figure},
-    Unit{"probability", &share_figure},   Unit{"spread", &share_figure},
-    Unit{"effect", &share_figure}};
+constexpr std::array units{Unit{"s", "seconds", &seconds_figure, false},
+                           Unit{"seconds", "seconds", &seconds_figure},
+                           Unit{"bytes", "bytes", &bytes_figure, false},
+                           Unit{"flops", "floating-point operations", &flops_figure},
+                           Unit{"pct", "per cent", &per_cent_figure, false},
+                           Unit{"days", "days", &in_days_figure, false},
+                           Unit{"usd", "dollars", &dollars_figure, false},
+                           Unit{"fraction", "share", &share_figure},
+                           Unit{"mfu", "share", &share_figure},
+                           Unit{"hfu", "share", &share_figure},
+                           Unit{"bubble", "share", &share_figure},
+                           Unit{"efficiency", "share", &share_figure},
+                           Unit{"probability", "share", &share_figure},
+                           Unit{"spread", "share", &share_figure},
+                           Unit{"effect", "share", &share_figure}};
 
 // What a rate counts: "tokens" of tokens_per_s.
 std::string_view counted_in(std::string_view key) { return key.substr(0, key.find("_per_")); }
@@ -232,6 +238,13 @@ std::string title_of(std::string_view key) {
   std::string title(redundant ? key.substr(0, key.rfind('_')) : key);
   std::ranges::replace(title, '_', ' ');
   return title;
+}
+
+std::string unit_name(std::string_view key) {
+  const Unit* unit = unit_of(key);
+  if (unit == nullptr) return "";
+  const std::string rate = key.ends_with("_per_s") ? " a second" : "";
+  return std::string(unit->name) + rate;
 }
 
 std::string keyed_figure(std::string_view key, const Json& number) {

@@ -22,6 +22,9 @@ std::string line_html(std::string_view key, const nlohmann::ordered_json& value)
 // per s" of tokens_per_s.
 std::string title_of(std::string_view key);
 
+// The unit of a key's number: "seconds", "bytes a second"; "" of a plain number.
+std::string unit_name(std::string_view key);
+
 // The number in its key's unit: seconds of a key that ends in _s, dollars of usd_per_hour.
 std::string keyed_figure(std::string_view key, const nlohmann::ordered_json& number);
 

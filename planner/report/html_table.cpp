@@ -79,7 +79,8 @@ std::string html_page(const std::string& title, const std::string& body, const s
   const std::string safe = costmodel::html_text(title);
   std::string html =
       "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\n"
-      "<meta name=\"viewport\" content=\"width=device-width,initial-scale=1\">\n";
+      "<meta name=\"viewport\" content=\"width=device-width,initial-scale=1\">\n"
+      "<meta name=\"generator\" content=\"shardplan " SHARDPLAN_VERSION "\">\n";
   html += fmt::format("<title>Shardplan: {}</title>\n", safe);
   html += page_style;
   html += head;

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "costmodel/base/console.hpp"
+#include "costmodel/base/json_text.hpp"
 #include "costmodel/base/output_file.hpp"
 #include "costmodel/base/unit_text.hpp"
 #include "costmodel/cli/terminal.hpp"
@@ -28,7 +29,8 @@ void write_report(const RunResult& result, const Scenario& scenario, const Outpu
     const std::string left_out = left_out_of_trace(result.measured.timeline);
     if (!left_out.empty()) print_message("shardplan run: " + left_out);
   }
-  const std::string text = options.json ? run_json(result) : run_report(result, scenario);
+  const std::string text =
+      options.json ? versioned_json(run_json(result)) : run_report(result, scenario);
   if (!options.out.empty()) return write_file(options.out, text);
   options.json ? write_standard_output(text) : print_report(text);
 }

@@ -48,6 +48,28 @@ TEST_CASE("a user's JSON is refused where it is none, beyond a double, or too de
   CHECK_THROWS_AS(costmodel::own_json("{"), costmodel::InternalError);
 }
 
+TEST_CASE("an answer begins with what it is of: an object, and each row of an array") {
+  using costmodel::versioned_json;
+  const Json row{{"a", "} { \\\" ["}, {"b", {{"c", Json::array({Json{{"d", 1}}})}}}};
+  const auto is_versioned = [&](Json json) {
+    CHECK(json.begin().key() == "format_version");
+    CHECK(json["format_version"] == costmodel::format_version);
+    CHECK(json["program"]["name"] == "shardplan");
+    json.erase("format_version");
+    json.erase("program");
+    CHECK(json == row);
+  };
+  for (const auto written : {&costmodel::json_text, &costmodel::json_line}) {
+    is_versioned(Json::parse(versioned_json(written(row))));
+    const Json rows = Json::parse(versioned_json(written(Json::array({row, row}))));
+    CHECK(rows.size() == 2);
+    for (const Json& one : rows) is_versioned(one);
+  }
+  CHECK(Json::parse(versioned_json("{}")).size() == 2);
+  CHECK(versioned_json("[]\n") == "[]\n");
+  CHECK(versioned_json("[1, [{}]]") == "[1, [{}]]");
+}
+
 TEST_CASE("a scalar's text is a number, a Boolean or a string") {
   using costmodel::json_scalar;
   CHECK(json_scalar("7") == 7);

@@ -4,6 +4,10 @@
 
 #include <fmt/format.h>
 
+#include <filesystem>
+#include <string>
+#include <utility>
+
 #include "costmodel/base/error.hpp"
 #include "planner/commands/commands.hpp"
 #include "tests/run_program.hpp"
@@ -56,6 +60,48 @@ TEST_CASE("bash completes commands, flags, their words and names") {
   CHECK(completed("shardplan plan --cluster sel") == "selene\n");
   CHECK(completed("shardplan evaluate x --set plan.t") == "plan.tp\n");
   CHECK(completed("shardplan evaluate gpt3-175b-se") == "gpt3-175b-selene\n");
+}
+
+TEST_CASE("zsh and fish complete by their own engines where they are installed") {
+  const program::Scratch scratch;
+  std::filesystem::create_directories(scratch.path() / "bin");
+  scratch.write("bin/_shardplan", completions(shardplan(), "zsh"));
+  scratch.write("shardplan.fish", completions(shardplan(), "fish"));
+  scratch.write("bin/shardplan",
+                fmt::format("#!/bin/sh\nexec '{}' \"$@\"\n", SHARDPLAN_EXECUTABLE));
+  // An interactive zsh under its own terminal: Tab completes, and Ctrl-X prints the line.
+  scratch.write("ask.zsh", R"(zmodload zsh/zpty
+zpty z zsh -f -i
+zpty -w z 'PS1=; fpath=($PWD/bin $fpath); autoload -Uz compinit; compinit -u -D; bindkey "^I" complete-word'
+zpty -w z 'shown() { print -r -- "LINE<$BUFFER>"; BUFFER=; zle accept-line }; zle -N shown; bindkey "^X" shown'
+zpty -w z 'print REA''DY'
+zpty -r -m z out '*READY*'
+zpty -w -n z "$1"$'\t\030'
+zpty -r -m z out '*LINE<*>*'
+print -r -- "${${out##*LINE<}%%>*}" >out
+)");
+  const auto asked = [&](const char* shell, const std::string& words) {
+    const std::string command = fmt::format(
+        "cd '{}' && chmod +x bin/shardplan && export PATH=\"$PWD/bin:$PATH\" && "
+        "if ! command -v {} >/dev/null; then echo none >out; else {}; fi",
+        scratch.path().string(), shell, words);
+    REQUIRE(std::system(command.c_str()) == 0);
+    return scratch.read("out");
+  };
+  for (const auto& [line, word] : {std::pair("shardplan sim", "simulate"),
+                                   {"shardplan plan --strat", "--strategy"},
+                                   {"shardplan plan --strategy la", "layouts"},
+                                   {"shardplan plan --cluster sel", "selene"},
+                                   {"shardplan evaluate gpt3-175b-se", "gpt3-175b-selene"},
+                                   {"shardplan list mod", "models"}}) {
+    CAPTURE(line);
+    const std::string zsh = asked("zsh", fmt::format("zsh -f ask.zsh '{}'", line));
+    CHECK((zsh == "none\n" || zsh.ends_with(fmt::format(" {} \n", word))));
+    const std::string fish = asked(
+        "fish",
+        fmt::format("fish --no-config -c \"source shardplan.fish; complete -C '{}'\" >out", line));
+    CHECK((fish == "none\n" || fish.starts_with(word)));
+  }
 }
 
 }  // namespace completions_test

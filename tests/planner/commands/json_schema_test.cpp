@@ -136,21 +136,48 @@ TEST_CASE("every shipped file is valid by the schema of its kind") {
 
 TEST_CASE("what commands print is valid by the schema of answers") {
   const Json schema = Json::parse(planner::schema_text("answer"));
+  CHECK(planner::schema_text("answer").find(": null") == std::string::npos);  // no part is empty
   for (const char* command :
        {"plan tiny-gpt-cpu", "evaluate tiny-gpt-cpu", "explain tiny-gpt-cpu",
         "simulate tiny-gpt-cpu", "sweep tiny-gpt-cpu --over tp=1,2",
         "compare tiny-gpt-cpu --with plan.micro_batch=2", "groups --tp 2 --pp 2",
         "collective all-reduce --bytes 1GiB --ranks 8 --cluster dgx-h100", "list models",
-        "plan serve-small-llama-cpu", "evaluate serve-small-llama-cpu"}) {
+        "plan serve-small-llama-cpu", "evaluate serve-small-llama-cpu",
+        "plan llama-3.1-405b --gpus 8xh100", "simulate tiny-gpt-cpu --compare",
+        "sweep serve-small-llama-cpu --over tp=1,2", "list clusters", "list keys plan"}) {
     CAPTURE(command);
     const std::string text =
         in_process::run("shardplan " + std::string(command) + " --format json").text;
     CHECK(fault(Json::parse(text), schema, schema, "answer") == "");
   }
-  for (const char* wrong : {"3", "{\"plans\": {}}", "{\"scenario\": \"a\"}", "[1]"}) {
-    CAPTURE(wrong);
-    CHECK(fault(Json::parse(wrong), schema, schema, "answer") != "");
+  int evaluated = 0;
+  for (const auto& entry :
+       std::filesystem::directory_iterator(SHARDPLAN_SOURCE_DIR "/configs/scenarios")) {
+    CAPTURE(entry.path().string());
+    const std::string text =
+        in_process::printed("evaluate " + entry.path().string() + " --format json");
+    if (!text.starts_with('{')) continue;  // devices of several kinds have no plan of their own
+    CHECK(fault(Json::parse(text), schema, schema, "answer") == "");
+    ++evaluated;
   }
+  CHECK(evaluated >= 24);
+  const Json good = Json::parse(in_process::run("shardplan evaluate tiny-gpt-cpu -f json").text);
+  const auto broken = [&](const char* place, const Json& value) {
+    Json answer = good;
+    answer[Json::json_pointer(place)] = value;
+    return answer;
+  };
+  for (const Json& wrong :
+       {Json(3), Json::array({1}), Json::object(), broken("/format_version", 0),
+        broken("/program", "shardplan"), broken("/time/iteration_s", "41.77 ms"),
+        broken("/time/breakdown", 1), broken("/memory/stages", Json::object()),
+        broken("/memory/fits", "yes"), broken("/notes", "none"),
+        broken("/communication/per_device/send_bytes", true), broken("/throughput/mfu", "63 %")}) {
+    CAPTURE(wrong.dump());
+    CHECK(fault(wrong, schema, schema, "answer") != "");
+  }
+  CHECK(schema["$defs"]["answer"]["anyOf"][0]["properties"]["time"]["properties"]["iteration_s"] ==
+        Json{{"title", "iteration"}, {"description", "seconds"}, {"type", {"null", "number"}}});
 }
 
 TEST_CASE("what is broken is refused") {

@@ -29,7 +29,7 @@ void check_all_figures(const nlohmann::ordered_json& json, const std::string& pa
   std::size_t figures = 0;
   const auto flat = nlohmann::json(json).flatten();
   for (const auto& [pointer, value] : flat.items()) {
-    if (!value.is_number() || pointer == "/format_version") continue;
+    if (!value.is_number() || pointer.ends_with("/format_version")) continue;
     ++figures;
     CHECK_MESSAGE(shown.contains(pointer + " " + value.dump()), pointer, " ", value.dump());
   }
