@@ -182,6 +182,7 @@ std::vector<std::string> swept_axes(const Json& points) {
   if (!points.is_array() || points.empty() || !points.front().is_object()) return axes;
   std::size_t all = 1;
   for (const auto& [key, value] : points.front().items()) {
+    if (key == "format_version" || key == "program") continue;  // with which printed rows begin
     if (is_result(key)) break;
     axes.push_back(key);
     all *= values_of(points, key).size();
