@@ -16,7 +16,7 @@ struct Vocabulary {
 
 // vocab_size of each family's config.json on Hugging Face; of Megatron-LM's own tokenizers the size
 // of the published vocabulary file (GPT-2's merges, BERT's word pieces).
-constexpr std::array<Vocabulary, 64> vocabularies{{{"gpt2", 50'257},
+constexpr std::array<Vocabulary, 63> vocabularies{{{"gpt2", 50'257},
                                                    {"gpt-2", 50'257},
                                                    {"bertwordpiecelowercase", 30'522},
                                                    {"bertwordpiececase", 28'996},
@@ -65,8 +65,6 @@ constexpr std::array<Vocabulary, 64> vocabularies{{{"gpt2", 50'257},
                                                    {"nemotron-mini", 256'000},
                                                    {"nemotron-4", 256'000},
                                                    {"nemotron", 131'072},
-                                                   // an unnamed one is most often Llama's
-                                                   {"gptsentencepiecetokenizer", 32'000},
                                                    {"bigscience/tokenizer", 250'880},
                                                    {"bloom", 250'880},
                                                    {"codellama", 32'016},
