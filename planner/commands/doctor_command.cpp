@@ -119,7 +119,7 @@ CommandResult doctor_command(const Session& session) {
   const auto all = findings(session.path);
   Table table{{{"what", false}, {"state", false}, {"detail", false}}, {}};
   for (const Finding& one : all)
-    table.rows.push_back({one.what, one.well ? "well" : "WRONG", one.detail});
+    table.rows.push_back({one.what, one.well ? "ok" : "WRONG", one.detail});
   const bool well = std::ranges::all_of(all, &Finding::well);
   return {
       well ? 0 : no_answer, printed(table, session.options.format, session.style.style.width), {}};

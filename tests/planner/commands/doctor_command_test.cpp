@@ -25,7 +25,7 @@ TEST_CASE("an installation that is well: status 0, and what it has") {
     const auto at =
         std::ranges::find_if(rows, [&](const auto& row) { return row["what"] == what; });
     REQUIRE(at != rows.end());
-    CHECK((*at)["state"] == "well");
+    CHECK((*at)["state"] == "ok");
   }
 }
 
