@@ -71,8 +71,9 @@ TEST_CASE("models by the names of repositories, by family and by size") {
       {"llama_3_70b", {"llama-3-70b"}},
       {"8x22b", {"mixtral-8x22b"}},
       {"mixtral", {"mixtral-8x22b", "mixtral-8x7b"}},
-      {"deepseek", {"deepseek-llm-7b", "deepseek-v2", "deepseek-v2-lite", "deepseek-v3"}},
-      {"70b", {"llama-2-70b", "llama-3-70b", "llama-3.1-70b"}},
+      {"deepseek",
+       {"deepseek-llm-7b", "deepseek-v2", "deepseek-v2-lite", "deepseek-v3", "deepseek-v3.2"}},
+      {"70b", {"llama-2-70b", "llama-3-70b", "llama-3.1-70b", "llama-3.3-70b"}},
       {"no-such-model", {}},
       {"", {}}};
   for (const auto& [word, models] : expected) {

@@ -38,7 +38,7 @@ TEST_CASE("words choose the rows that hold them all, in any column and case") {
   CHECK(llama.contains("llama-3-8b"));
   CHECK_FALSE(llama.contains("gpt2"));
   CHECK(names("models", {"llama", "70b"}) ==
-        std::set<std::string>{"llama-2-70b", "llama-3-70b", "llama-3.1-70b"});
+        std::set<std::string>{"llama-2-70b", "llama-3-70b", "llama-3.1-70b", "llama-3.3-70b"});
   CHECK(names("clusters", {"h800"}) == std::set<std::string>{"hgx-h800"});
 }
 
