@@ -30,6 +30,7 @@ struct StageRow {
   Seconds hidden_forward, hidden_backward;  // not in the above: waits for launches that the host's
                                             // lead spares
   Seconds lead;                             // of the host, after an iteration's last micro-batch
+  Seconds head_lead;                        // what the head's forward adds to it
   // With packed samples: attention of the rank with the longest ones beyond the mean's.
   Seconds longest_forward, longest_backward;
 };

@@ -40,9 +40,10 @@ void add(const Longer& by, Seconds launch, double times, Cost& pass) {
   pass.host += by.kernels * times * launch;
 }
 
-void add(const PlanInputs& in, const LayerCost& layer, double times, const ShardedUnit& unit,
-         StageRow& row) {
-  if (times == 0) return;
+// Returns by what the layer's forward, with them, keeps the device longer than the host.
+Seconds add(const PlanInputs& in, const LayerCost& layer, double times, const ShardedUnit& unit,
+            StageRow& row) {
+  if (times == 0) return {};
   const ShardCopies copies = shard_copies(layer, unit, in.plan, in.on, in.micro_batches);
   const Seconds launch = kernel_launch(in.on);
   const Longer forward = lengthened(layer.forward, copies.forward, launch),
@@ -54,6 +55,7 @@ void add(const PlanInputs& in, const LayerCost& layer, double times, const Shard
   if (splits_backward(in.plan.schedule)) row.weight_gradient.compute += after;
   row.copies_forward += ahead;
   row.copies_backward += after;
+  return layer.forward.time() + forward.time - layer.forward.host - forward.kernels * launch;
 }
 
 }  // namespace
@@ -106,7 +108,7 @@ void add_copies(const PlanInputs& in, std::size_t k, StageRow& row) {
     for (const LayerPrices::Tower& own : in.layers.towers) add(in, *own.cost, own.number, {}, row);
   }
   if (!last) return;
-  add(in, *in.layers.head, 1, {shared_table(in, k), true}, row);
+  row.head_lead = add(in, *in.layers.head, 1, {shared_table(in, k), true}, row);
   if (in.layers.mtp_layer != nullptr)
     add(in, *in.layers.mtp_layer, static_cast<double>(in.on.model.mtp_layers), {}, row);
 }

@@ -277,8 +277,7 @@ void queue_launches(const PlanInputs& in, StageRow& row) {
       row.backward.waited + row.recompute.waited,
       row.backward.time() + row.recompute.time() - row.backward.host - row.recompute.host};
   // The host reads how many rows each expert has (torch.bincount does, and splits of an exchange).
-  const Cost& head = in.layers.head->forward;
-  if (in.on.model.experts > 0) work.after_wait = head.time() - head.host;
+  if (in.on.model.experts > 0) work.after_wait = max(Seconds(0), row.head_lead);
   const QueueLead lead = queue_lead(work);
   row.forward.compute -= lead.forward;
   row.backward.compute -= lead.backward;
