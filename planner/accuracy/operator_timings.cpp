@@ -24,7 +24,8 @@ using namespace costmodel;
 
 namespace {
 
-constexpr double bf16 = 2;  // bytes of an element, as all were timed
+constexpr double bf16 = 2;                     // bytes of an element, as all were timed
+constexpr std::string_view maker = "NVIDIA ";  // before a device's name, as PyTorch has it
 
 using Cells = std::vector<std::string>;
 
@@ -297,8 +298,9 @@ std::vector<OperatorTiming> operator_timings(const std::string& file, const std:
       continue;
     }
     Row row{&columns, std::move(cells)};
-    const std::string of = row.text("device"), first = of.substr(0, of.find(' '));
-    if (spec.title.find(first) == std::string::npos) continue;
+    std::string of = row.text("device");
+    if (of.starts_with(maker)) of.erase(0, maker.size());
+    if (spec.title.find(of.substr(0, of.find(' '))) == std::string::npos) continue;
     if (const std::string way = row.text("direction");
         !way.empty() && way != "forward" && way != "backward")
       continue;

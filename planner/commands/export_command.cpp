@@ -68,11 +68,16 @@ Launcher started_by(Exported& exported, const ExportTarget& target, const Scenar
   const Site site = site_of(options.site);
   const Launcher given =
       options.launcher.empty() ? Launcher::torchrun : launcher_of(options.launcher);
+  const Launcher starts = target.starter == Launcher::torchrun ? given : target.starter;
+  if (starts == Launcher::torchrun && !options.site.empty()) {
+    throw ConfigError({}, "shardplan: --site is of jobs of Slurm and Kubernetes",
+                      "add --launcher slurm or kubernetes, or leave it out");
+  }
   for (const Launcher launcher : {target.starter, given})
     exported.text = with_launcher(exported.text, launcher, s, plan, site);
   if (const std::string note = launcher_note(exported.text); !note.empty())
     exported.notes.push_back(note);
-  return target.starter == Launcher::torchrun ? given : target.starter;
+  return starts;
 }
 
 Exported exported_by(const ExportTarget& target, const Scenario& s, const ParallelPlan& plan,
@@ -87,6 +92,10 @@ Exported exported_by(const ExportTarget& target, const Scenario& s, const Parall
 
 CommandResult export_command(const Session& session) {
   const ExportTarget& target = target_of(session.options.to);
+  if (!session.options.save_dir.empty() && !session.options.out.empty()) {
+    throw ConfigError({}, "shardplan: --save-dir writes files of its own, --out one",
+                      "leave one of them out");
+  }
   Scenario s = load(session);
   require_words_for_adapters(s, target);
   require_no_towers(s, target);

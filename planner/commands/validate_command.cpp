@@ -233,8 +233,18 @@ CommandResult validate_operators(const Session& session) {
     throw ConfigError({}, "shardplan: validate of operators needs one table and its device",
                       "--set device=h100-sxm5-80gb, a file in configs/devices");
   }
+  if (options.fits_constants() || options.against_planner || !options.traces.empty()) {
+    throw ConfigError({}, "shardplan: operators that were timed one by one are priced as they are",
+                      "leave out what is of runs: --fit, --leave-one-source-out, --runs-known, "
+                      "--write-residuals, --against-planner, --traces");
+  }
   const auto timings = operator_timings(options.operands.front(), device, session.path);
   const auto groups = operator_groups(timings);
+  if (groups.empty()) {
+    throw ConfigError({options.operands.front(), 0, 0},
+                      fmt::format("has no operator that is priced, timed on {}", device),
+                      "name the device of its rows with --set device=NAME");
+  }
   CommandResult result;
   result.text = printed(options.rows ? operator_table(timings) : operator_table(groups),
                         options.format, session.style.style.width);

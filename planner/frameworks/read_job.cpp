@@ -63,6 +63,7 @@ JobFormat format_of_text(const std::string& text, const std::string& file) {
                                   shortened(name)),
                       "give that file");
   }
+  if (file.ends_with(".yaml") || file.ends_with(".yml")) parse_yaml(text, file);  // or its fault
   throw ConfigError(
       {file, 0, 0}, "is no description of a job that is known here",
       "known: a scenario, a launch script, argument list or log of Megatron-LM, overrides "

@@ -68,6 +68,9 @@ const std::vector<Fault> faults{
     {"list modls"},
     {"export llama.yaml"},
     {"export llama.yaml --to megatrn"},
+    {"export llama.yaml --to megatron --site queue=a"},
+    {"export llama.yaml --to megatron --save-dir job --out job.sh"},
+    {"import gpt-neox faulty.yaml", "a: [1"},
     {"import tf config.json"},
     {"sweep llama.yaml"},
     // --set and --over.
@@ -257,6 +260,19 @@ TEST_CASE("a blank argument has its flag as its place") {
         "--set tp: 'tp ' " + remedy);
   CHECK(run({"sweep", "tiny-gpt-cpu", "--over", ""}, scratch).err ==
         "--over: is not KEY=A,B,...; example: --over tp=1,2,4,8\n");
+}
+
+TEST_CASE("operators of another device, or flags of runs, are no validation of operators") {
+  const Scratch scratch;
+  scratch.write("t.csv",
+                "operator,direction,seconds,tokens,hidden,device\n"
+                "rms_norm,forward,1e-4,8192,4096,NVIDIA H100\n");
+  const std::string on = "validate t.csv --set device=";
+  CHECK(run(words_of(on + "h100-sxm5-80gb"), scratch).status == 0);
+  const Run other = run(words_of(on + "a100-sxm4-80gb"), scratch);
+  CHECK((other.status == 2 && contains(other.err, "has no operator that is priced")));
+  const Run flags = run(words_of(on + "h100-sxm5-80gb --leave-one-source-out"), scratch);
+  CHECK((flags.status == 2 && contains(flags.err, "leave out what is of runs")));
 }
 
 }  // namespace cli_errors_test
