@@ -35,7 +35,7 @@ Traffic replica_traffic(const RankWeights& own, const ParallelPlan& plan,
                         const TrainingSpec& training, double micro_batches) {
   Traffic sum;
   const double reductions = plan.zero >= 2 ? micro_batches : 1;
-  const auto reduce = gradient_reduction(plan.zero, training.optimizer);
+  const auto reduce = gradient_reduction(plan.zero, training);
   const double gathers = plan.zero == 0 ? 0 : plan.zero == 3 ? 2 * micro_batches : 1;
   for (const auto& [held, frozen, ranks_of] :
        {std::tuple{own.all - own.experts, own.frozen - own.frozen_experts,

@@ -24,8 +24,9 @@ std::optional<KernelTime> optimizer_kernels(const ParallelPlan& plan, const Work
 Bytes optimizer_traffic(double own, double gradients, const TrainingSpec& training) {
   const double gradient = gradient_bytes_per_parameter(training);
   const double states = optimizer_bytes_per_parameter(training);
-  return Bytes(gradients * gradient +
-               own * (4 * gradient + 2 * states + weight_bytes_per_parameter(training)));
+  const double clipped = training.stack.zero.all_reduce ? gradients : own;
+  return Bytes((gradients + 3 * clipped + own) * gradient +
+               own * (2 * states + weight_bytes_per_parameter(training)));
 }
 
 namespace {
@@ -208,10 +209,11 @@ AfterPipeline after_pipeline(const PlanInputs& in, const RankParameters& weights
     return between_groups(in, weights, outer_reduction(in.plan), gradient_size, bucket);
   };
   if (zero < 2) {
-    const auto kind = gradient_reduction(zero, training.optimizer);
-    const bool beside = training.overlap.overlap_grad_reduce &&
+    const auto kind = gradient_reduction(zero, training);
+    const bool at_once = zero == 1 && training.stack.zero.all_reduce;
+    const bool beside = training.overlap.overlap_grad_reduce && !at_once &&
                         !(training.stack.collectives.one_collective_queue && in.plan.tp > 1);
-    Seconds time = alone(kind, gradient_size, bucket);
+    Seconds time = alone(kind, gradient_size, at_once ? Bytes(0) : bucket);
     if (groups) time += between();
     after.gradient_exposed = exposed(time, pass.backward, beside);
   } else if (groups) {

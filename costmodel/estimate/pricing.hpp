@@ -39,9 +39,10 @@ inline CollectiveKind outer_reduction(const ParallelPlan& plan) {
 
 // How gradients are reduced over data parallel ranks. Muon's ranks own full matrices, for which
 // Megatron-LM reduces as without ZeRO (core/optimizer/layer_wise_optimizer.py).
-constexpr CollectiveKind gradient_reduction(int zero, Optimizer optimizer) {
-  return zero == 0 || optimizer == Optimizer::muon ? CollectiveKind::all_reduce
-                                                   : CollectiveKind::reduce_scatter;
+inline CollectiveKind gradient_reduction(int zero, const TrainingSpec& training) {
+  const bool all = zero == 0 || (zero == 1 && training.stack.zero.all_reduce) ||
+                   training.optimizer == Optimizer::muon;
+  return all ? CollectiveKind::all_reduce : CollectiveKind::reduce_scatter;
 }
 
 // The least time of a kernel: the host's launch, or its replay from a graph.

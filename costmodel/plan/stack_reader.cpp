@@ -100,7 +100,11 @@ const Keys<Kernels>& kernel_keys() {
       key::word<K>("compiled_loss", &K::compiled_loss, loss_kernel_names,
                    "the same with overlap.compile; absent: equal"),
       key::flag<K>("fused_accumulation", &K::fused_accumulation,
-                   "products add 16-bit weight gradients into their buffer"));
+                   "products add 16-bit weight gradients into their buffer"),
+      key::number<K>(
+          "accumulation_bytes", &K::accumulation_bytes, 0, 64,
+          "bytes a parameter of the kernel that adds 16-bit gradients to an fp32 buffer; "
+          "absent: the product does it"));
   return keys;
 }
 
@@ -166,6 +170,9 @@ const Keys<Zero>& zero_keys() {
                    "ZeRO-2 and 3 reduce-scatter only after all gradients are complete"),
       key::flag<Z>("zero_one_port", &Z::one_port,
                    "ZeRO-3 collectives leave a node through one of its ports"),
+      key::flag<Z>("zero1_all_reduce", &Z::all_reduce,
+                   "ZeRO-1 all-reduces gradients after the last backward, and clips and clears all "
+                   "of them on every rank"),
       key::number<Z>("zero_slice_s", &Z::slice, 0, 1e-3,
                      "ZeRO-1 and 2 gather each parameter tensor by itself, and the host takes so "
                      "long for each rank's slice of it; absent: one buffer"));

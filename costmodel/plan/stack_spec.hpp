@@ -68,6 +68,9 @@ struct StackKernels {
   std::optional<LossKernel> compiled_loss;  // with overlap.compile, unless a run names its loss
   bool fused_accumulation = false;  // products add 16-bit weight gradients into their buffer, as
                                     // they do fp32 ones (wgrad_gemm_accum_fp16, Transformer Engine)
+  // Bytes a parameter of the kernel that adds a 16-bit weight gradient to its fp32 buffer, where it
+  // is one of its own; 0: the product does it.
+  double accumulation_bytes = 0;
   double elementwise_factor =
       1;  // time of memory-bound kernels relative to the device's best: unfused, casting, split
   double attention_factor = 1;  // time of its fused attention kernel relative to the best one
@@ -141,6 +144,9 @@ struct StackZero {
   bool whole_gradients = false;  // ZeRO-2 and 3 reduce-scatter only after all gradients are
                                  // complete (XLA combines the collectives)
   bool one_port = false;         // ZeRO-3 collectives leave a node through one of its ports
+  // ZeRO-1 keeps every rank's gradients whole: one all-reduce after the last backward, and all of
+  // them clipped and cleared (nanotron with fp32 accumulation).
+  bool all_reduce = false;
   // Host time of a rank's slice of a parameter, where ZeRO-1 and 2 gather each parameter tensor by
   // itself, as the slices of all ranks; 0: they gather one buffer.
   Seconds slice;

@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <vector>
 
+#include "costmodel/estimate/iteration_end.hpp"
+#include "costmodel/estimate/pricing.hpp"
 #include "costmodel/plan/plan_text.hpp"
 #include "tests/costmodel/support/estimated.hpp"
 
@@ -239,6 +241,34 @@ TEST_CASE("parameters gathered one by one: the host slices each for each rank") 
   CHECK(time(1e-9) > time(0));  // many small messages cost more than one
   plan.zero = 0;
   CHECK(time(5e-6) == time(0));
+}
+
+TEST_CASE("ZeRO-1 that keeps gradients whole all-reduces them after the backward") {
+  const Case c = cases[1];
+  const ModelSpec model = fixtures::gpt(c);
+  const ClusterSpec cluster = fixtures::cluster(16);
+  ParallelPlan plan;
+  plan.dp = 16, plan.zero = 1;
+  const auto of = [&](bool whole, bool hides) {
+    TrainingSpec training = fixtures::training(c.batch, c.sequence);
+    training.overlap.overlap_grad_reduce = hides;
+    training.stack.zero.all_reduce = whole;
+    return Evaluator(model, cluster, training).estimate(plan);
+  };
+  const Estimate scattered = of(false, true), reduced = of(true, true);
+  CHECK(scattered.traffic.all_reduce.value == 0);
+  CHECK(reduced.traffic.reduce_scatter.value == 0);
+  CHECK(reduced.traffic.all_reduce.value ==
+        doctest::Approx(2 * scattered.traffic.reduce_scatter.value));
+  CHECK(reduced.iteration == of(true, false).iteration);  // nothing hides it
+  CHECK(reduced.iteration > of(false, false).iteration);
+  // Its norm, its scaling and what is cleared are of all parameters.
+  const TrainingSpec training = fixtures::training(c.batch, c.sequence);
+  TrainingSpec whole = training;
+  whole.stack.zero.all_reduce = true;
+  const double gradient = gradient_bytes_per_parameter(training);
+  CHECK(optimizer_traffic(1e6, 16e6, whole).value - optimizer_traffic(1e6, 16e6, training).value ==
+        3 * gradient * 15e6);
 }
 
 TEST_CASE("a very long schedule continued by its period ends when the whole one does") {

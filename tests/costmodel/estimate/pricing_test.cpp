@@ -55,6 +55,11 @@ TEST_CASE("gradients join a buffer but with ZeRO-3, by a kernel of its own where
   CHECK(pricing_of(plan, on).accumulation_bytes == 1);
   on.training.gradient_precision = Precision::fp32;
   CHECK(pricing_of(plan, on).accumulation_bytes == 3);
+  // Read and write 4 bytes, and read 2.
+  on.training.stack.kernels.accumulation_bytes = 10;
+  CHECK(pricing_of(plan, on).accumulation_bytes == 10);
+  on.training.gradient_precision = Precision::bf16;
+  CHECK(pricing_of(plan, on).accumulation_bytes == 1);
   plan.zero = 3;
   CHECK(pricing_of(plan, on).accumulation_bytes == 0);
 }
