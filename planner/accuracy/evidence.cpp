@@ -92,6 +92,7 @@ EvidenceRun read_run(const Value& map) {
   run.measured = read_measured(reader.required("measured"));
   if (const Value* kinds = reader.optional("kinds")) run.kinds = read_kinds(*kinds, run.measured);
   run.contradicted = reader.text("contradicted").value_or("");
+  run.unstated = reader.text("unstated").value_or("");
   run.decides = reader.boolean("decides").value_or(true);
   run.scenario.kind = Value::Kind::map;
   run.scenario.mark = map.mark;

@@ -42,6 +42,7 @@ struct EvidenceRun {
   Measured measured;
   std::optional<KindSeconds> kinds;
   std::string contradicted;  // how its source's own figures contradict each other, if they do
+  std::string unstated;      // what memory depends on and its source does not state, if anything
   bool decides = true;       // whether constants are fitted to it; its error counts either way
 };
 

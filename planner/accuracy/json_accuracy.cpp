@@ -129,6 +129,7 @@ Json row_json(const ValidationRow& row) {
     json["capacity_bytes"] = row.capacity;
   }
   if (!row.contradicted.empty()) json["contradicted"] = row.contradicted;
+  if (!row.unstated.empty()) json["unstated"] = row.unstated;
   if (row.kinds_measured) {
     for (std::size_t i = 0; i < kind_keys.size(); ++i) {
       json["kinds"][kind_keys[i]]["measured_s"] = (*row.kinds_measured)[i];
@@ -217,6 +218,7 @@ std::string validation_json(const std::vector<ValidationRow>& rows,
   summary["macro_mape_pct"] = s.macro_mape;
   summary["unpredicted"] = s.unpredicted;
   summary["contradicted"] = s.contradicted;
+  summary["unstated"] = s.unstated;
   summary["fitted_called_too_large"] = s.fitted_called_too_large;
   summary["too_large_called_fitting"] = s.too_large_called_fitting;
   summary["by_source"] = figures_json(s.by_source);

@@ -421,6 +421,11 @@ std::vector<std::string> summary_lines(const Scorecard& card) {
                   s.fits.called_too_large, s.fits.fitted, s.fits.recognised, s.fits.did_not_fit));
   add_chances(card, lines);
   lines.push_back(fmt::format("{} runs could not be predicted.", s.unpredicted));
+  if (s.unstated > 0) {
+    lines.push_back(fmt::format(
+        "Runs whose source does not state all that memory depends on, in no figure of it: {}.",
+        s.unstated));
+  }
   if (s.contradicted > 0) {
     lines.push_back(
         fmt::format("Runs that their own source contradicts, listed apart and in no figure: {}.",

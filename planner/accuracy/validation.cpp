@@ -1,6 +1,7 @@
 #include "planner/accuracy/validation.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
@@ -26,6 +27,7 @@ struct Prediction {
   std::optional<KindSeconds> kinds;
   std::string error;
   RunFacts facts;
+  std::string open;  // keys of the plan that the source leaves open
 };
 
 // Of the first pipeline rank's first stage: profiled runs have one.
@@ -47,6 +49,8 @@ Prediction predict(const EvidenceRun& run, const costmodel::ConfigPath& path) {
   try {
     Scenario scenario = read_scenario(run.scenario, run.id, path);
     prediction.facts = facts_of(scenario);
+    if (!scenario.plan.automatic.empty())
+      prediction.open = fmt::format("{}", fmt::join(scenario.plan.automatic, ", "));
     take_defaults(scenario);
     const auto settled = settled_run(scenario);
     if (settled) {
@@ -83,9 +87,12 @@ void add_rows(const EvidenceRun& run, const costmodel::ConfigPath& path,
                     {},
                     {},
                     {},
+                    {},
                     0,
                     0});
   };
+  // A peak is of one plan; whether any of those left open would fit is an answer all the same.
+  const std::string& left_open = run.unstated.empty() ? prediction.open : run.unstated;
   const Estimate* e = prediction.estimate ? &*prediction.estimate : nullptr;
   if (run.measured.iteration) {
     add("iteration_s", *run.measured.iteration, e != nullptr ? e->iteration.value : 0);
@@ -96,12 +103,17 @@ void add_rows(const EvidenceRun& run, const costmodel::ConfigPath& path,
       rows.back().kinds_predicted = prediction.kinds;
     }
   }
-  if (run.measured.peak_memory)
+  if (run.measured.peak_memory) {
     add("peak_memory_bytes", *run.measured.peak_memory, prediction.peak.value);
-  if (run.measured.peak_allocated)
+    rows.back().unstated = left_open;
+  }
+  if (run.measured.peak_allocated) {
     add("peak_allocated_bytes", *run.measured.peak_allocated, prediction.allocated.value);
+    rows.back().unstated = left_open;
+  }
   if (run.measured.fits || run.measured.iteration) {
     add("fits", run.measured.ran() ? 1 : 0, e != nullptr && e->fits() ? 1 : 0);
+    rows.back().unstated = run.unstated;
     if (e != nullptr) {
       rows.back().peak = e->peak.value;
       rows.back().capacity = e->capacity.value;
@@ -215,6 +227,7 @@ ValidationSummary summary_of(const Rows& rows) {
     if (row.quantity != "fits") continue;  // one a run
     summary.unpredicted += row.error.empty() ? 0 : 1;
     summary.contradicted += row.contradicted.empty() ? 0 : 1;
+    summary.unstated += row.unstated.empty() ? 0 : 1;
   }
   summary.fitted_called_too_large = summary.fits.called_too_large;
   summary.too_large_called_fitting = summary.fits.did_not_fit - summary.fits.recognised;

@@ -31,11 +31,13 @@ struct ValidationRow {
   // How its source's own figures contradict each other, if they do. Such a row is listed, but
   // excluded from all figures.
   std::string contradicted;
+  // Of a row of memory, what it depends on and the source does not state: listed, in no figure.
+  std::string unstated;
   std::optional<costmodel::Breakdown> breakdown;  // for iteration_s
   // For iteration_s of a profiled run.
   std::optional<KindSeconds> kinds_measured, kinds_predicted;
   double peak = 0, capacity = 0;  // bytes, predicted, on the fullest stage; of fits
-  bool counts() const { return error.empty() && contradicted.empty(); }
+  bool counts() const { return error.empty() && contradicted.empty() && unstated.empty(); }
   bool predicted_time() const { return quantity == "iteration_s" && counts(); }
   double error_pct() const { return 100 * (predicted - measured) / measured; }
   bool inside() const {
@@ -79,6 +81,7 @@ struct ValidationSummary {
   std::map<std::string, FitFigures> fits_by_source;
   int unpredicted = 0;               // runs with an error
   int contradicted = 0;              // runs that their source contradicts
+  int unstated = 0;                  // runs whose memory their source leaves open
   int fitted_called_too_large = 0;   // runs that ran, predicted not to fit
   int too_large_called_fitting = 0;  // runs that ran out of memory, predicted to fit
 };
