@@ -96,16 +96,18 @@ CommandResult explain_command(const Session& session) {
   const auto& plan = settled->plan;
   Evaluator evaluator = evaluator_of(s);
   if (session.options.memory) return memory_command(session, s, plan, evaluator);
-  const auto json = [&] { return rows_json(explanation_table(plan, s, evaluator)); };
+  const auto changes = fitting_changes(evaluator.estimate(plan), s, other_stacks(session));
+  const auto json = [&] {
+    Table table = explanation_table(plan, s, evaluator);
+    for (auto& row : fitting_rows(changes)) table.rows.push_back(std::move(row));
+    return rows_json(table);
+  };
   CommandResult result{0, {}, note_lines(settled->notes)};
   result.page = page_of(session, s, json);
-  result.text = session.options.format == Format::json
-                    ? json()
-                    : explanation(plan, s, evaluator, session.style);
-  if (session.options.format != Format::json) {
-    const auto changes = fitting_changes(evaluator.estimate(plan), s, other_stacks(session));
-    result.text += fitting_report(changes, session.style);
-  }
+  result.text =
+      session.options.format == Format::json
+          ? json()
+          : explanation(plan, s, evaluator, session.style) + fitting_report(changes, session.style);
   return result;
 }
 

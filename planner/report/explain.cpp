@@ -17,6 +17,7 @@
 #include "costmodel/schedule/closed_form.hpp"
 #include "planner/report/explain_boundaries.hpp"
 #include "planner/report/explain_exchanges.hpp"
+#include "planner/report/explain_model_states.hpp"
 #include "planner/report/explain_operators.hpp"
 #include "planner/report/explain_replicas.hpp"
 #include "planner/report/explain_stages.hpp"
@@ -400,6 +401,13 @@ void fine_tuning_rows(const Estimate& e, const Scenario& s, Evaluator& evaluator
   }
 }
 
+void state_rows(const Estimate& e, const Scenario& s, Evaluator& evaluator, Rows& rows) {
+  for (const Explained& row : explained_model_states(e, s, evaluator)) {
+    rows.group(row.group);
+    rows.add(row.symbol, row.value, row.from);
+  }
+}
+
 void sample_rows(const Estimate& e, const Scenario& s, Rows& rows) {
   for (const Explained& row : explained_packing(e, s)) {
     rows.group("samples");
@@ -414,6 +422,7 @@ Rows all_rows(const Estimate& e, const Scenario& s, Evaluator& evaluator) {
   if (e.meshes.empty()) {
     data_rows(e, s, evaluator, rows);
     memory_rows(e, s, evaluator, rows);
+    state_rows(e, s, evaluator, rows);
     fine_tuning_rows(e, s, evaluator, rows);
   } else {
     for (const Explained& row : explained_stages(e, s, evaluator)) {
@@ -539,6 +548,9 @@ std::string pipeline_text(const ParallelPlan& plan, const Scenario& s, Evaluator
   if (e.meshes.empty()) {
     text += title("Data parallel and optimizer") + table(group_table(all, "data parallel"));
     text += title("Memory") + table(group_table(all, "memory"));
+    const Table states = group_table(all, "model states");
+    if (!states.rows.empty())
+      text += title("Model states, and DeepSpeed's estimate of them") + table(states);
     const Table tuned = group_table(all, "fine-tuning");
     if (!tuned.rows.empty()) text += title("Fine-tuning") + table(tuned);
   }

@@ -438,6 +438,15 @@ std::string fitting_report(const std::vector<Remedy>& remedies, const ReportStyl
   return text;
 }
 
+std::vector<std::vector<std::string>> fitting_rows(const std::vector<Remedy>& remedies) {
+  std::vector<std::vector<std::string>> rows;
+  for (const Remedy& remedy : remedies) {
+    rows.push_back({"what would make it fit", fmt::format("{}", fmt::join(remedy.settings, " ")),
+                    format_seconds(remedy.best.iteration), remedy.sentence()});
+  }
+  return rows;
+}
+
 std::string failure_report(const SearchResult& r, const Diagnosis& d, const Scenario& s,
                            const ReportStyle& style) {
   std::string text = heading(s, style);

@@ -53,6 +53,8 @@ std::string search_report(const Strategies& strategies, const std::vector<Step>&
 
 // The changes with which a plan that does not fit would; empty for none.
 std::string fitting_report(const std::vector<Remedy>& remedies, const ReportStyle& style);
+// The same as rows of `explain`: group, settings, time of an iteration, sentence.
+std::vector<std::vector<std::string>> fitting_rows(const std::vector<Remedy>& remedies);
 
 std::string failure_report(const SearchResult& result, const Diagnosis& diagnosis,
                            const costmodel::Scenario& scenario, const ReportStyle& style);
