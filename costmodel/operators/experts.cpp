@@ -129,6 +129,7 @@ TensorId LayerBuilder::expert_mlp(TensorId x, std::int64_t rows, std::int64_t lo
   TensorId up =
       add(first, GroupedLinear{rows, inner, h, local, bias, start, true, keeps_narrow_base()},
           with_weight(first, x, inner * local, h), rows, inner, {routed(x)});
+  up = expert_adapters(up, x, local, {{AdapterTarget::gate, ffn}, {AdapterTarget::up, ffn}});
   if (unfused && model_.gated_mlp) up = clamped(up, rows, inner);
   const bool fused_bias = context_.fused_bias_activation || !bias;
   const TensorId act =
@@ -137,10 +138,11 @@ TensorId LayerBuilder::expert_mlp(TensorId x, std::int64_t rows, std::int64_t lo
   if (model_.gated_mlp) keep("activated gate", rows, ffn, keeps(KernelOp::gated_activation));
   const TensorId kept = routed(act);
   if (kept != act) list_.tensors[static_cast<std::size_t>(kept)].cast_of = act;
-  const TensorId down =
+  const TensorId product =
       add(Site::expert_down,
           GroupedLinear{rows, h, ffn, local, bias, start, !fused, keeps_narrow_base()},
           with_weight(Site::expert_down, act, h * local, ffn), rows, h, {kept});
+  const TensorId down = expert_adapters(product, act, local, {{AdapterTarget::down, h}});
   return unfused ? with_expert_bias(down, rows, local) : down;
 }
 

@@ -283,6 +283,30 @@ TensorId LayerBuilder::column_adapters(TensorId y, TensorId x,
   return y;
 }
 
+// PEFT wraps the projections of each expert, which transformers keeps as modules of their own
+// (peft/tuners/lora/layer.py; Qwen3MoeMLP). Their products are grouped as the experts' own are.
+TensorId LayerBuilder::expert_adapters(TensorId y, TensorId x, std::int64_t local,
+                                       std::initializer_list<AdaptedPart> parts) {
+  const std::int64_t r = context_.tuning.rank;
+  for (const AdaptedPart& part : parts) {
+    if (!context_.tuning.has(part.target)) continue;
+    const auto [in, out] = sites_of(part.target);
+    const TensorInfo& info = list_.tensors[static_cast<std::size_t>(x)];
+    const std::int64_t rows = info.rows, k = info.cols;
+    const TensorId read = adapter_input(x);
+    const auto copied = keeps(KernelOp::adapter);
+    const auto grouped = [&](std::int64_t n, std::int64_t inner) {
+      return GroupedLinear{rows, n, inner, local, false, context_.expert_start};
+    };
+    const TensorId low = add(in, grouped(r, k), {read}, rows, r,
+                             copied ? std::vector<TensorId>{} : std::vector{read});
+    keep("adapter's input", rows, k, copied);
+    const TensorId result = add(out, grouped(part.columns, r), {low}, rows, part.columns, {low});
+    y = adapter_sum(y, result, k);
+  }
+  return y;
+}
+
 void LayerBuilder::row_adapter(TensorId x, AdapterTarget target) {
   if (context_.tuning.has(target)) waiting_.push_back({x, target});
 }

@@ -137,6 +137,9 @@ class LayerBuilder {
     AdapterTarget target;
     std::int64_t columns;
   };
+  // Adapters of each expert of its own, added to a grouped product `y` of `x`.
+  TensorId expert_adapters(TensorId y, TensorId x, std::int64_t local,
+                           std::initializer_list<AdaptedPart> parts);
   // A row-parallel product's adapter, added where its result is summed over the tensor ranks.
   struct WaitingAdapter {
     TensorId x;

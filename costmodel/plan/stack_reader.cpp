@@ -381,6 +381,9 @@ const Keys<S>& adapter_keys() {
           "lora", [](S& s) -> bool& { return s.offers.adapters; },
           "offers low-rank adapters beside a frozen base"),
       key::flag<S>(
+          "experts", [](S& s) -> bool& { return s.offers.expert_adapters; },
+          "each expert has adapters of its own"),
+      key::flag<S>(
           "joint", [](S& s) -> bool& { return s.offers.joint_adapters; },
           "queries, keys and values have one adapter, gate and up another, if all are targets"),
       key::flag<S>(

@@ -215,6 +215,7 @@ struct StackOffers {
       false;              // refuses a global batch that is no multiple of the pipeline size
   bool adapters = false;  // low-rank ones beside a frozen base
   bool exchanged_adapters = false;  // see FineTuning::all_to_all
+  bool expert_adapters = false;     // ... each expert has its own
   bool joint_adapters = false;      // ... one for queries, keys and values, one for gate and up
   bool nf4 = false;                 // ... which may be quantised to 4 bits
   bool hybrid_sharding = false;     // groups of ranks that each hold all of ZeRO's shards (HSDP)

@@ -32,11 +32,19 @@ double frozen_parameters(const ModelSpec& model, const FineTuning& tuning) {
 
 double trained_parameters(const ModelSpec& model, const FineTuning& tuning) {
   if (!tuning.adapts()) return parameter_count(model) - frozen_parameters(model, tuning);
-  std::int64_t sides = 0;
+  // Of an MLP's, how often all layers have it at its width: dense, each expert's, shared ones'.
+  const std::int64_t sparse = model.moe_layers(0, model.layers);
+  std::int64_t sides = 0, mlps = 0;
   unsigned read = 0;  // products whose input has a matrix already
   for (std::size_t i = 0; i < adapter_target_names.size(); ++i) {
     const auto target = static_cast<AdapterTarget>(i);
     if (!tuning.has(target)) continue;
+    if ((attention_targets & bit_of(target)) == 0 && sparse > 0) {
+      mlps += (model.layers - sparse) * (model.hidden + model.ffn_hidden) +
+              sparse * model.experts * (model.expert_width() + model.expert_ffn_hidden) +
+              (model.shared_experts > 0 ? sparse * (model.hidden + model.shared_ffn()) : 0);
+      continue;
+    }
     const ProjectionSize size = projection_size(model, target);
     sides += size.n;
     if ((read & bit_of(target)) == 0) sides += size.k;
@@ -44,7 +52,7 @@ double trained_parameters(const ModelSpec& model, const FineTuning& tuning) {
       if (tuning.joint && (product & bit_of(target)) != 0) read |= product;
     }
   }
-  return static_cast<double>(tuning.rank * sides * model.layers);
+  return static_cast<double>(tuning.rank * (sides * model.layers + mlps));
 }
 
 }  // namespace costmodel

@@ -29,7 +29,6 @@ constexpr std::string_view all_linear = "all-linear", attention = "attention";
 
 unsigned targets_of(const ModelSpec& model) {
   unsigned all = attention_targets;
-  if (model.experts > 0) return all;
   all |= bit_of(AdapterTarget::up) | bit_of(AdapterTarget::down);
   return model.gated_mlp ? all | bit_of(AdapterTarget::gate) : all;
 }
@@ -52,9 +51,7 @@ unsigned listed_targets(const Value& list) {
 unsigned read_targets(const Value& value, const ModelSpec& model) {
   if (value.is_scalar() && value.text == attention) return attention_targets;
   if (value.is_scalar() && value.text == all_linear) {
-    if (model.experts == 0) return targets_of(model);
-    throw ConfigError(value.mark, "targets: adapters of experts are not modelled",
-                      "set targets: attention");
+    return targets_of(model);
   }
   if (value.kind != Value::Kind::sequence || value.items.empty()) {
     throw ConfigError(value.mark, "targets is a list of projections, or a word for one",
@@ -65,12 +62,9 @@ unsigned read_targets(const Value& value, const ModelSpec& model) {
   const unsigned lacks = targets & ~targets_of(model);
   if (lacks == 0) return targets;
   const auto first = static_cast<std::size_t>(std::countr_zero(lacks));
-  throw ConfigError(
-      value.mark,
-      model.experts > 0
-          ? "targets: adapters of experts are not modelled"
-          : fmt::format("targets: the model's MLP has no {}", adapter_target_names[first]),
-      model.experts > 0 ? "set targets: attention" : "leave it out, or set targets: all-linear");
+  throw ConfigError(value.mark,
+                    fmt::format("targets: the model's MLP has no {}", adapter_target_names[first]),
+                    "leave it out, or set targets: all-linear");
 }
 
 const Keys<F>& plain_rows() {
@@ -162,7 +156,9 @@ void check_model(const MapReader& reader, const F& f, const ModelSpec& m) {
     const auto target = static_cast<AdapterTarget>(i);
     if (!f.has(target)) continue;
     const ProjectionSize size = projection_size(m, target);
-    const std::int64_t most = std::min(size.n, size.k);
+    const bool of_expert = m.experts > 0 && (attention_targets & bit_of(target)) == 0;
+    const std::int64_t most =
+        of_expert ? std::min(m.expert_width(), m.expert_ffn_hidden) : std::min(size.n, size.k);
     refuse(reader, "rank", f.rank > most,
            fmt::format("rank {} is above the {} rows or columns of {}", f.rank, most,
                        adapter_target_names[i]),
@@ -205,13 +201,12 @@ void read_fine_tuning(MapReader& reader, const ModelSpec& model, TrainingSpec& t
     f.base = BasePrecision::nf4;
   check_precisions(own, *written, f, training);
   settle_adapters(own, *written, reader.optional("gradient_precision") != nullptr, f, training);
-  if (targets != nullptr) {
-    f.targets = read_targets(*targets, model);
-  } else {
-    f.targets = targets_of(model);
-    refuse(own, "method", model.experts > 0, "adapters of experts are not modelled",
-           "set targets: attention");
-  }
+  f.targets = targets != nullptr ? read_targets(*targets, model) : targets_of(model);
+  refuse(own, targets != nullptr ? "targets" : "method",
+         model.experts > 0 && (f.targets & ~attention_targets) != 0 &&
+             !training.stack.offers.expert_adapters,
+         fmt::format("adapters of experts are not modelled for stack {}", training.stack.name),
+         "set targets: attention, or training.stack: peft");
   // What is not of whole products is CanonicalLoRA's (Megatron-Bridge, peft/canonical_lora.py).
   f.joint = training.stack.offers.joint_adapters &&
             std::ranges::all_of(joint_targets, [&](unsigned product) {

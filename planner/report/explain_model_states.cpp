@@ -41,7 +41,7 @@ const char* device_formula(const ModelStatesAsked& a) {
   if (a.zero == 2) {
     return a.optimizer_on_host
                ? "2 psi: weights"
-               : "4 psi + 16 psi / N: weights and gradients whole (Shardplan shards "
+               : "4 psi + 16 psi / N: weights and gradients unsharded (Shardplan shards "
                  "gradients, as ZeRO 2 does after each bucket)";
   }
   if (a.parameters_on_host) return "4 bytes of each value of the largest module";

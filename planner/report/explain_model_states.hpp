@@ -1,5 +1,5 @@
-// Model states of plans that ZeRO 2 or 3 shards: Shardplan's beside what DeepSpeed's own estimators
-// say, and what reading the model takes of the host before it is sharded.
+// Model states of plans that ZeRO 2 or 3 shards: Shardplan's next to those of DeepSpeed's own
+// estimators, and what reading the model takes of the host before it is sharded.
 #pragma once
 
 #include <vector>

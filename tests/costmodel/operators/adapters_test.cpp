@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <string>
+#include <variant>
 
 #include "costmodel/estimate/evaluator.hpp"
 #include "costmodel/estimate/model_flops.hpp"
@@ -67,6 +68,22 @@ TEST_CASE("the list's adapters add up to the closed form, on any number of tenso
     CHECK(partial_weights(list, {.tp = tp}) == 0);
   }
   CHECK(weight_gradients(block_of(tuned("method: lora", "peft"))) == 14);  // of seven projections
+}
+
+TEST_CASE(
+    "adapters of experts are grouped products, whose weights are shared out with the experts") {
+  const Scenario s = tuned("method: lora", "peft", "qwen3-30b-a3b");
+  ParallelPlan plan;
+  plan.dp = 8;
+  const OpList list = Evaluator(s.model, s.cluster, s.training).op_list(LayerKind::moe, plan);
+  CHECK(trained_in(list) * static_cast<double>(s.model.layers) ==
+        trained_parameters(s.model, s.training.fine_tuning));
+  CHECK(weight_gradients(list) == 14);
+  const Node& down = node_at(list, Site::down_adapter_in);
+  REQUIRE(std::holds_alternative<GroupedLinear>(down.op));
+  CHECK(std::get<GroupedLinear>(down.op).experts == 128);
+  CHECK_FALSE(down.frozen());
+  CHECK(node_at(list, Site::expert_down).frozen());
 }
 
 TEST_CASE("a frozen product has two thirds of its FLOPs, an adapter all of them") {

@@ -46,6 +46,17 @@ TEST_CASE("Megatron-Bridge's LoRA has one adapter for each of four products of a
   CHECK(bridge("method: lora, rank: 8, targets: [q, v]") == 32 * 8 * (4096 + 4096 + 4096 + 1024));
 }
 
+TEST_CASE("each expert has adapters of its own, a dense layer and shared experts theirs") {
+  // Qwen3 30B: 48 layers of q and o of 4096, k and v of 512, and 128 experts of 768.
+  const double attention = (2048 + 4096) * 2 + (2048 + 512) * 2, expert = 3 * (2048 + 768);
+  CHECK(trained("qwen3-30b-a3b", "method: lora, rank: 8, targets: all-linear") ==
+        48 * 8 * (attention + 128 * expert));
+  CHECK(trained("qwen3-30b-a3b", "method: lora, rank: 8, targets: attention") ==
+        48 * 8 * attention);
+  CHECK(trained("mixtral-8x7b", "method: lora, rank: 8, targets: [down]") ==
+        32 * 8 * 8 * (14336 + 4096));
+}
+
 TEST_CASE("without adapters all parameters are trained") {
   const Scenario s = tuned("llama-3-8b", "method: full");
   CHECK(trained_parameters(s.model, s.training.fine_tuning) == parameter_count(s.model));

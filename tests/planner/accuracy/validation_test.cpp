@@ -159,6 +159,29 @@ TEST_CASE("a run that its source contradicts is listed and counts in no figure")
   CHECK(text.find("are not 16") != std::string::npos);
 }
 
+TEST_CASE("memory that a source leaves open is listed and counts in no figure") {
+  const program::Scratch scratch;
+  const std::string run =
+      "  model: {kind: gpt, layers: 4, hidden: 512, heads: 8, vocab: 51200}\n"
+      "  cluster: {base: selene, devices: 4}\n"
+      "  training: {global_batch: 16, sequence: 512, precision: fp16, stack: megatron-2021}\n"
+      "  measured: {iteration_s: 0.1, peak_memory_bytes: 5 GB}\n";
+  scratch.write("mine.yaml", "source: {title: mine}\nruns:\n- id: stated\n" + run +
+                                 "- id: recipe\n  unstated: recomputation\n" + run +
+                                 "- id: open\n  plan: {micro_batch: auto}\n" + run);
+  const auto rows = validate({scratch.path().string()}, path);
+  const ValidationSummary summary = summary_of(rows);
+  CHECK(summary.all.rows == 3);  // times count
+  CHECK(summary.memory.rows == 1);
+  CHECK(summary.fits.fitted == 2);  // whether any micro-batch fits is an answer
+  CHECK(summary.unstated == 1);
+  std::vector<std::string> why;
+  for (const ValidationRow& row : rows)
+    if (row.quantity == "peak_memory_bytes") why.push_back(row.unstated);
+  CHECK(why == std::vector<std::string>{"", "recomputation", "micro_batch"});
+  CHECK(validation_report(rows, false, {}).find("all that memory depends on") != std::string::npos);
+}
+
 TEST_CASE("what a source leaves open is what its framework does by default") {
   const program::Scratch scratch;
   scratch.write(

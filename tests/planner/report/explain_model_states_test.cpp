@@ -1,5 +1,5 @@
 // DeepSpeed's estimators of model states, against the tables that its documentation prints, and
-// beside what the cost model has for ten models.
+// and against what the cost model has for ten models.
 #include "planner/report/explain_model_states.hpp"
 
 #include <doctest/doctest.h>
@@ -65,7 +65,7 @@ TEST_CASE("DeepSpeed's estimators give what its documentation prints") {
   CHECK(deepspeed_estimate(asked).host.value == near(1.43));
 }
 
-TEST_CASE("explain has DeepSpeed's estimate beside its own, and what reading the model takes") {
+TEST_CASE("explain has DeepSpeed's estimate next to its own, and what reading the model takes") {
   const auto three = rows_of("zero: 3");
   REQUIRE(row_of(three, "DeepSpeed") != nullptr);
   CHECK(row_of(three, "zero.Init") != nullptr);
@@ -79,7 +79,8 @@ TEST_CASE("explain has DeepSpeed's estimate beside its own, and what reading the
   CHECK(row_of(three, "reading")->from.find("too much") == std::string::npos);
 }
 
-TEST_CASE("the states of ten models, ZeRO 2 without the host: DeepSpeed counts whole gradients") {
+TEST_CASE(
+    "the states of ten models, ZeRO 2 without the host: DeepSpeed counts unsharded gradients") {
   for (const char* model : {"gpt2", "gpt2-xl", "bloom-7b1", "gpt-neox-20b", "llama-2-7b",
                             "llama-3-8b", "llama-13b", "mistral-7b", "qwen2-7b", "llama-2-70b"}) {
     CAPTURE(model);
