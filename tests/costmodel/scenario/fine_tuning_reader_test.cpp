@@ -65,7 +65,8 @@ TEST_CASE("what does not go together is refused with a remedy") {
                  "the model's MLP has no gate"));
   CHECK(contains(fault("{method: lora, targets: [q, z]}"), "'z' is no projection"));
   CHECK(contains(fault("{method: lora, targets: []}"), "list of projections"));
-  CHECK(contains(fault("{method: lora}", "stack: peft", "mixtral-8x7b"), "set targets: attention"));
+  CHECK(contains(fault("{method: lora}", "stack: megatron-bridge", "mixtral-8x7b"),
+                 "set targets: attention"));
   CHECK(contains(fault("{method: lora, targets: attention}", "stack: peft", "deepseek-v2"),
                  "adapters of latent attention are not modelled"));
   CHECK(contains(fault("{method: lora}", "stack: peft, precision: fp32"), "precision: bf16"));
