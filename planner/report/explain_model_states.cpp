@@ -7,8 +7,10 @@
 
 #include "costmodel/base/unit_text.hpp"
 #include "costmodel/estimate/evaluator.hpp"
+#include "costmodel/estimate/plan_inputs.hpp"
 #include "costmodel/machine/cluster_spec.hpp"
 #include "costmodel/model/parameter_count.hpp"
+#include "planner/report/explain_operators.hpp"
 
 namespace planner {
 
