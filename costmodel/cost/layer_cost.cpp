@@ -9,16 +9,7 @@
 namespace costmodel {
 
 Cost& Cost::operator+=(const Cost& o) {
-  compute += o.compute;
-  tp_comm += o.tp_comm;
-  cp_comm += o.cp_comm;
-  ep_comm += o.ep_comm;
-  model += o.model;
-  executed += o.executed;
-  traffic += o.traffic;
-  host += o.host;
-  waited += o.waited;
-  ep_slack += o.ep_slack;
+  add(o, 1);
   return *this;
 }
 
@@ -33,6 +24,12 @@ void Cost::add(const Cost& o, double times) {
   host += o.host * times;
   waited += o.waited * times;
   ep_slack += o.ep_slack * times;
+  hidden += o.hidden * times;
+}
+
+void Cost::hide_exchange(Seconds time) {
+  ep_comm -= time;
+  hidden += time;
 }
 
 Cost Cost::operator+(const Cost& o) const {
@@ -195,7 +192,9 @@ void add_step(const Step& step, const OpList& list, const Pricing& pricing, Cost
   Seconds& part = axis == Axis::tensor    ? cost.tp_comm
                   : axis == Axis::context ? cost.cp_comm
                                           : cost.ep_comm;
-  part += exposed_time(step, alone, pricing);
+  const Seconds exposed = exposed_time(step, alone, pricing);
+  part += exposed;
+  cost.hidden += alone - exposed;
   cost.traffic.add(step.collective, exchange.sent);
 }
 
@@ -247,7 +246,8 @@ Cost price(const std::vector<Step>& steps, const OpList& list, const Pricing& pr
     if (step.node->region == Region::shared_experts) shared += cost.compute - before;
   }
   if (pricing.shared_expert_overlap && !pricing.overlap.nothing_hidden)
-    cost.ep_comm = exposed_beside(cost.ep_comm, shared, pricing.overlap.slowdown);
+    cost.hide_exchange(cost.ep_comm -
+                       exposed_beside(cost.ep_comm, shared, pricing.overlap.slowdown));
   // The device executes kernels and collectives while the host launches the next ones; time waiting
   // for the host counts as computation.
   cost.launches = cost.kernels;

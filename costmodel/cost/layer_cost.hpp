@@ -27,6 +27,8 @@ struct Cost {
   Seconds host;      // time of the launches
   Seconds waited;    // of compute: the device waits for them
   Seconds ep_slack;  // of ep_comm: what other work may hide, for the host has launched it by then
+  Seconds hidden;    // communication beside computation, which a higher clock shortens for nothing
+  void hide_exchange(Seconds time);  // so much of ep_comm
   Seconds time() const { return compute + tp_comm + cp_comm + ep_comm; }
   Cost& operator+=(const Cost& o);
   void add(const Cost& o, double times);  // o, so many times

@@ -263,7 +263,9 @@ std::vector<AfterPipeline> after_pipeline(const PlanInputs& in,
     const AlikeStages::Kind& rank = in.alike->kinds[i];
     const RankPass pass = pass_of(in, rows, rank);
     AfterPipeline& after = all.emplace_back(after_pipeline(in, weights[i], pass, tensor));
-    after.optimizer = max(after.optimizer, launches_of_step(in, rank) - pass.lead);
+    // The host launches on while the device waits for the last sums.
+    const Seconds lead = pass.lead + after.gradient_exposed;
+    after.optimizer = max(after.optimizer, launches_of_step(in, rank) - lead);
   }
   if (in.plan.offload.optimizer > 0) share_with_host(in, weights, all);
   return all;

@@ -24,6 +24,8 @@ struct StageRow {
   Cost recompute;
   Cost weight_gradient;                 // of a split backward, which `backward` includes; else zero
   Seconds zero_forward, zero_backward;  // exposed ZeRO gathers and reductions
+  // Of those that are hidden: in waits for the host's launches, which its lead does not spare.
+  Seconds gathers_in_waits_forward, gathers_in_waits_backward;
   Seconds zero_sent_forward, zero_sent_backward;  // of groups of shards: all, hidden ones as well
   Seconds copies_forward, copies_backward;  // in the above: copies of sharded parameters, additions
                                             // of gradients, and the host's launches of them

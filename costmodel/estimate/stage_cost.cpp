@@ -210,7 +210,7 @@ void hide_expert_exchange(const PlanInputs& in, StageRow& row) {
       (1 - alone) * (training.overlap.cuda_graph ? 1 : training.stack.experts.eager_overlap);
   const auto hide = [&](Cost& cost, Seconds window) {
     const Seconds less = cost.ep_comm - exposed_beside(cost.ep_comm, window, slowdown);
-    cost.ep_comm -= hidden * min(less, cost.ep_slack);
+    cost.hide_exchange(hidden * min(less, cost.ep_slack));
   };
   const Seconds ahead = row.forward.time() - row.forward.ep_comm;
   const Seconds behind = row.backward.time() - row.backward.ep_comm;
@@ -272,10 +272,11 @@ void queue_launches(const PlanInputs& in, StageRow& row) {
   if (in.plan.pp > 1 || in.plan.chunks() > 1 || kernel_set(in.on.training).empty()) return;
   QueuedWork work;
   work.micro_batches = in.micro_batches;
-  work.forward = {row.forward.waited, row.forward.time() - row.forward.host};
-  work.backward = {
-      row.backward.waited + row.recompute.waited,
-      row.backward.time() + row.recompute.time() - row.backward.host - row.recompute.host};
+  work.forward = {row.forward.waited - row.gathers_in_waits_forward,
+                  row.forward.time() + row.zero_forward - row.forward.host};
+  work.backward = {row.backward.waited + row.recompute.waited - row.gathers_in_waits_backward,
+                   row.backward.time() + row.recompute.time() + row.zero_backward -
+                       row.backward.host - row.recompute.host};
   // The host reads how many rows each expert has (torch.bincount does, and splits of an exchange).
   if (in.on.model.experts > 0) work.after_wait = max(Seconds(0), row.head_lead);
   const QueueLead lead = queue_lead(work);
@@ -290,19 +291,18 @@ void queue_launches(const PlanInputs& in, StageRow& row) {
 void price(const PlanInputs& in, std::size_t k, const Pace& pace, StageRow& row) {
   sum_layers(in, k, row);
   add_copies(in, k, row);
-  queue_launches(in, row);
+  hide_expert_exchange(in, row);
   if (in.on.training.packing.attended > 0) add_longest(in, row);
   if (pace.together) {
     change_costs(row, [&](Cost& cost) { cost.compute *= *pace.together; });
     row.longest_forward = row.longest_forward * *pace.together;
     row.longest_backward = row.longest_backward * *pace.together;
   }
-  hide_expert_exchange(in, row);
   if (!pace.boosted) return;
   change_costs(row, [&](Cost& cost) {
-    const Seconds communication = cost.time() - cost.compute;
-    const Seconds host = max(Seconds(0), cost.host - communication);
-    cost.compute = max(cost.compute * *pace.boosted, min(cost.compute, host));
+    const Seconds host = max(Seconds(0), cost.host - (cost.time() - cost.compute));
+    const Seconds shorter = max(Seconds(0), cost.compute - cost.hidden) * (1 - *pace.boosted);
+    cost.compute = max(cost.compute - shorter, min(cost.compute, host));
   });
 }
 
@@ -370,8 +370,6 @@ void add_zero(const PlanInputs& in, const RankWeights& weights, const ClusterSpe
     again = passes.backward;
     scatter = passes.reduction;
   }
-  const Seconds forward = row.forward.time() / layers;
-  const Seconds backward = (row.backward.time() + row.recompute.time()) / layers;
   const bool hides = !training.overlap.nothing_hidden;
   const bool prefetch = hides && training.stack.zero.prefetch;
   const double beside = training.stack.zero.slowdown;
@@ -385,10 +383,20 @@ void add_zero(const PlanInputs& in, const RankWeights& weights, const ClusterSpe
     again = prefetch ? max(again, host.fetch) : again + host.fetch;
     scatter = overlap ? max(scatter, host.store) : scatter + host.store;
   }
-  row.zero_forward =
-      prefetch ? first + (layers - 1) * exposed_beside(gather, forward, beside) : layers * gather;
-  row.zero_backward = overlap ? scatter + layers * exposed_beside(again + scatter, backward, beside)
-                              : layers * (again + scatter);
+  const auto forward_of = [&](Seconds pass) {
+    return prefetch ? first + (layers - 1) * exposed_beside(gather, pass / layers, beside)
+                    : layers * gather;
+  };
+  const auto backward_of = [&](Seconds pass) {
+    return overlap ? scatter + layers * exposed_beside(again + scatter, pass / layers, beside)
+                   : layers * (again + scatter);
+  };
+  const Seconds forward = row.forward.time(), backward = row.backward.time() + row.recompute.time();
+  const Seconds waited = row.backward.waited + row.recompute.waited;
+  row.zero_forward = forward_of(forward);
+  row.zero_backward = backward_of(backward);
+  row.gathers_in_waits_forward = forward_of(forward - row.forward.waited) - row.zero_forward;
+  row.gathers_in_waits_backward = backward_of(backward - waited) - row.zero_backward;
   if (in.groups == nullptr) return;
   row.zero_sent_forward = layers * gather;
   row.zero_sent_backward = layers * (again + scatter);
@@ -408,11 +416,13 @@ std::vector<StageRow> stage_rows(const PlanInputs& in, std::span<const RankParam
       price(in, row.stage, pace, rows.emplace_back());
     }
   }
-  if (in.plan.zero < 2) return rows;
   std::optional<ClusterSpec> narrow;
   if (in.on.training.stack.zero.one_port && in.plan.zero == 3) narrow = one_port(in.on.cluster);
-  for (std::size_t i = 0; i < rows.size(); ++i)
-    add_zero(in, weights[in.alike->rows[i].kind], narrow ? *narrow : in.on.cluster, rows[i]);
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    if (in.plan.zero >= 2)
+      add_zero(in, weights[in.alike->rows[i].kind], narrow ? *narrow : in.on.cluster, rows[i]);
+    queue_launches(in, rows[i]);
+  }
   return rows;
 }
 
