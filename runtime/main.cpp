@@ -196,7 +196,7 @@ runtime::RunRequest request_of(const CommandLine& line) {
 // The scenario of the command line when it is one of serving.
 std::optional<costmodel::Value> serving_root(const CommandLine& line) {
   const auto path = costmodel::config_path(line.words("config-path"), line.words("allow-path"));
-  costmodel::Value root = costmodel::serving_tree(
+  costmodel::Value root = costmodel::scenario_tree(
       costmodel::scenario_file(line.operands.front(), path), path, line.words("set"));
   if (!costmodel::is_serving(root)) return std::nullopt;
   return root;

@@ -191,12 +191,8 @@ std::string scenario_file(const std::string& operand, const ConfigPath& path) {
 Scenario load_scenario(const std::string& file, const ConfigPath& path,
                        const std::vector<std::string>& assignments) {
   const std::string name = stem_of(file);
-  const Value& written = loaded(path, file);
-  if (assignments.empty()) return read_scenario(written, name, path);
-  Value root = written;
-  for (const auto& assignment : assignments)
-    assign_path(root, assignment, mark_of_argument("--set", assignment));
-  return read_scenario(root, name, path);
+  if (assignments.empty()) return read_scenario(loaded(path, file), name, path);
+  return read_scenario(scenario_tree(file, path, assignments), name, path);
 }
 
 namespace {

@@ -6,6 +6,7 @@
 
 #include "costmodel/base/escape.hpp"
 #include "costmodel/config/base_chain.hpp"
+#include "costmodel/config/override.hpp"
 #include "costmodel/machine/cluster_groups.hpp"
 #include "costmodel/machine/cluster_reader.hpp"
 #include "costmodel/machine/device_reader.hpp"
@@ -38,6 +39,23 @@ void question_base(const BaseChain& chain, ModelSpec& model) {
 }
 
 }  // namespace
+
+Value scenario_tree(const std::string& file, const ConfigPath& path,
+                    const std::vector<std::string>& assignments) {
+  Value root = loaded(path, file);
+  for (const auto& assignment : assignments)
+    assign_path(root, assignment, mark_of_argument("--set", assignment));
+  return root;
+}
+
+WorkloadKind workload_kind(const Value& root) {
+  const Value* workload = root.find("workload");
+  if (workload == nullptr || workload->kind == Value::Kind::null) return WorkloadKind::training;
+  if (workload->text == "inference") return WorkloadKind::inference;
+  if (workload->text == "training") return WorkloadKind::training;
+  throw ConfigError(workload->mark, fmt::format("workload {} is not known", quote(workload->text)),
+                    "write workload: inference, or leave it out for training");
+}
 
 ModelSpec find_model(const Value& written, const ConfigPath& path) {
   const BaseChain chain = follow_bases(path, "models", written);

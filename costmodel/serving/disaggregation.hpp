@@ -27,22 +27,22 @@ struct TokenPool {
   ServingSizes sizes;
   ServingMemory memory;
   bool fits = false;  // weights and one request
-  double held = 0;    // requests that the cache of an instance holds
   SteadyState state;  // of an instance
   Seconds receiving;  // of a prompt's keys and values
   double rate = 0;    // requests a second of all instances
 };
 
-// `serving` is the scenario's with the limits to price; `times` are of the same sizes and serving.
-PromptPool prompt_pool(const ModelSpec& model, const ClusterSpec& cluster,
-                       const ServingSpec& serving, const ServingSizes& sizes,
+// `times` are of the same sizes and serving.
+PromptPool prompt_pool(const ServingScenario& scenario, const ServingSizes& sizes,
                        const StepTimes& times);
-TokenPool token_pool(const ModelSpec& model, const ClusterSpec& cluster, const ServingSpec& serving,
-                     const ServingSizes& sizes, const StepTimes& times);
+TokenPool token_pool(const ServingScenario& scenario, const ServingSizes& sizes,
+                     const StepTimes& times);
 
 // How prompts come to those that decode: their keys and values in the slower of sending and
 // receiving.
-Seconds transfer_of(const PromptPool& prompts, const TokenPool& tokens);
+inline Seconds transfer_of(const PromptPool& prompts, const TokenPool& tokens) {
+  return max(prompts.sending, tokens.receiving);
+}
 WayIn way_in(const PromptPool& prompts, const TokenPool& tokens);
 
 // What the two pools do together, in closed form.

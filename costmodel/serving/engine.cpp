@@ -26,26 +26,26 @@ const Keys<ServingLimits>& limit_keys() {
 const std::array<ConstantRow, constant_count>& constant_rows() {
   using C = EngineConstants;
   static const std::array<ConstantRow, constant_count> rows{{
-      {"kernel_s", [](const C& c) { return c.kernel.value; },
-       [](C& c, double x) { c.kernel = Seconds(x); }, 0.3},
-      {"memory_share", [](const C& c) { return c.memory_share; },
-       [](C& c, double x) { c.memory_share = x; }, 0.08},
-      {"cache_share", [](const C& c) { return c.cache_share; },
-       [](C& c, double x) { c.cache_share = x; }, 0.15},
-      {"product_factor", [](const C& c) { return c.product_factor; },
-       [](C& c, double x) { c.product_factor = x; }, 0.12},
-      {"expert_factor", [](const C& c) { return c.expert_factor; },
-       [](C& c, double x) { c.expert_factor = x; }, 0.4},
-      {"expert_layer_s", [](const C& c) { return c.expert_layer.value; },
-       [](C& c, double x) { c.expert_layer = Seconds(x); }, 0.7},
-      {"eager_kernel_s", [](const C& c) { return c.eager_kernel.value; },
-       [](C& c, double x) { c.eager_kernel = Seconds(x); }, 0.6},
-      {"host_step_s", [](const C& c) { return c.host_step.value; },
-       [](C& c, double x) { c.host_step = Seconds(x); }, 0.5},
-      {"host_sequence_s", [](const C& c) { return c.host_sequence.value; },
-       [](C& c, double x) { c.host_sequence = Seconds(x); }, 0.5},
-      {"request_s", [](const C& c) { return c.request.value; },
-       [](C& c, double x) { c.request = Seconds(x); }, 0.5},
+      {"kernel_s", [](C& c) -> double& { return c.kernel.value; }, 0, 1e-3, 0.3,
+       "time that each kernel adds"},
+      {"memory_share", [](C& c) -> double& { return c.memory_share; }, 0.05, 1, 0.08,
+       "of the device's bandwidth, that reading weights reaches"},
+      {"cache_share", [](C& c) -> double& { return c.cache_share; }, 0.05, 1, 0.15,
+       "of the device's bandwidth, that reading keys and values reaches"},
+      {"product_factor", [](C& c) -> double& { return c.product_factor; }, 0.05, 2, 0.12,
+       "rate of large products relative to the device's"},
+      {"expert_factor", [](C& c) -> double& { return c.expert_factor; }, 0.05, 2, 0.4,
+       "rate of the products of experts relative to others'"},
+      {"expert_layer_s", [](C& c) -> double& { return c.expert_layer.value; }, 0, 1e-1, 0.7,
+       "time that a layer of experts adds: choice, sorting, sums"},
+      {"eager_kernel_s", [](C& c) -> double& { return c.eager_kernel.value; }, 0, 1e-3, 0.6,
+       "host time to launch a kernel of a step with prompts, of which no graph is"},
+      {"host_step_s", [](C& c) -> double& { return c.host_step.value; }, 0, 1, 0.5,
+       "host time of a step"},
+      {"host_sequence_s", [](C& c) -> double& { return c.host_sequence.value; }, 0, 0.1, 0.5,
+       "host time of each sequence of a step"},
+      {"request_s", [](C& c) -> double& { return c.request.value; }, 0, 10, 0.5,
+       "time of a request outside the steps"},
   }};
   return rows;
 }
@@ -53,25 +53,19 @@ const std::array<ConstantRow, constant_count>& constant_rows() {
 namespace {
 
 const Keys<EngineConstants>& constant_keys() {
-  using C = EngineConstants;
-  static const auto keys = key::rows<C>(
-      key::number<C>("kernel_s", &C::kernel, 0.0, 1e-3, "time that each kernel adds"),
-      key::number<C>("memory_share", &C::memory_share, 0.05, 1.0,
-                     "of the device's bandwidth, that reading weights reaches"),
-      key::number<C>("cache_share", &C::cache_share, 0.05, 1.0,
-                     "of the device's bandwidth, that reading keys and values reaches"),
-      key::number<C>("product_factor", &C::product_factor, 0.05, 2.0,
-                     "rate of large products relative to the device's"),
-      key::number<C>("expert_factor", &C::expert_factor, 0.05, 2.0,
-                     "rate of the products of experts relative to others'"),
-      key::number<C>("expert_layer_s", &C::expert_layer, 0.0, 1e-1,
-                     "time that a layer of experts adds: choice, sorting, sums"),
-      key::number<C>("eager_kernel_s", &C::eager_kernel, 0.0, 1e-3,
-                     "host time to launch a kernel of a step with prompts, of which no graph is"),
-      key::number<C>("host_step_s", &C::host_step, 0.0, 1.0, "host time of a step"),
-      key::number<C>("host_sequence_s", &C::host_sequence, 0.0, 0.1,
-                     "host time of each sequence of a step"),
-      key::number<C>("request_s", &C::request, 0.0, 10.0, "time of a request outside the steps"));
+  static const auto keys = [] {
+    Keys<EngineConstants> all;
+    for (const ConstantRow& row : constant_rows()) {
+      const auto unit = row.name.ends_with("_s") ? Dimension::time : Dimension::count;
+      all.push_back(key::special<EngineConstants>(
+          row.name, [&row, unit] { return number_text(unit, row.least, row.most); }, row.help,
+          [&row, unit](MapReader& reader, EngineConstants& constants) {
+            if (const auto x = reader.number(row.name, unit, row.least, row.most))
+              row.of(constants) = *x;
+          }));
+    }
+    return all;
+  }();
   return keys;
 }
 
@@ -163,10 +157,8 @@ EngineConstants fitted(const EngineConstants& prior, const ServingFit& fit,
   for (const std::string& name : {std::string("shared"), family, device}) {
     const auto at = fit.factors.find(name);
     if (at == fit.factors.end()) continue;
-    for (std::size_t i = 0; i < constant_count; ++i) {
-      const ConstantRow& row = constant_rows()[i];
-      row.set(constants, row.get(constants) * at->second[i]);
-    }
+    for (std::size_t i = 0; i < constant_count; ++i)
+      constant_rows()[i].of(constants) *= at->second[i];
   }
   constants.memory_share = std::min(constants.memory_share, 0.95);
   constants.cache_share = std::min(constants.cache_share, 0.95);

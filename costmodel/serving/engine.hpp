@@ -14,9 +14,10 @@ namespace costmodel {
 // The constants by name, in the order of a fit.
 struct ConstantRow {
   std::string_view name;
-  double (*get)(const EngineConstants&);
-  void (*set)(EngineConstants&, double);
+  double& (*of)(EngineConstants&);
+  double least, most;
   double spread;  // of the logarithm of the prior: how far a fit may go
+  std::string_view help;
 };
 inline constexpr std::size_t constant_count = 10;
 const std::array<ConstantRow, constant_count>& constant_rows();

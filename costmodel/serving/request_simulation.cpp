@@ -37,6 +37,7 @@ class Replica {
     while (next_ < requests_.size() && (clients == 0 || next_ < clients))
       ask(clients > 0 ? 0 : requests_[next_].arrival);
     while (done_ < requests_.size()) {
+      std::erase_if(running_, [&](const Running& r) { return ended(r) && r.ready <= now_; });
       arrive();
       admit();
       if (running_.empty()) {
@@ -53,6 +54,9 @@ class Replica {
   double blocks_of(double tokens) const {
     return std::ceil(tokens / static_cast<double>(limits_.serving.block_size));
   }
+
+  // A request whose only token is its prompt's is in its place until that leaves the last stage.
+  bool ended(const Running& r) const { return r.made >= requests_[r.request].output; }
 
   // The next request starts; those before it come before it.
   void ask(double time) {
@@ -106,6 +110,7 @@ class Replica {
       const Running last = running_.back();
       running_.pop_back();
       taken -= blocks_of(std::max(last.cached + last.left, last.cached + 1));
+      if (ended(last)) continue;
       made_[last.request] = last.made;
       waiting_.push_front(last.request);
       ++preempted_;
@@ -150,7 +155,6 @@ class Replica {
     }
     most_ = std::max(most_, running_.size());
     const StepParts parts = clock_(load);
-    parts_.add(parts, 1);
     ++steps_;
     const double began = now_;
     pass_time(parts.total().value);
@@ -182,13 +186,12 @@ class Replica {
         ++r.made;
         if (first_[r.request] < 0) first_[r.request] = token;
       }
-      if (r.made >= requests_[r.request].output) {
+      if (token >= 0 && ended(r)) {
         end_[r.request] = token;
         ++done_;
         if (limits_.concurrency > 0 && next_ < requests_.size()) ask(token);
-      } else {
-        running_[kept++] = r;
       }
+      if (!ended(r) || r.ready > now_) running_[kept++] = r;
     }
     running_.resize(kept);
   }
@@ -205,7 +208,6 @@ class Replica {
   std::size_t next_ = 0, done_ = 0, most_ = 1;  // that ran at once
   double now_ = 0, coming_at_ = 0, occupied_ = 0, context_ = 0, decoded_ = 0;
   std::int64_t steps_ = 0, preempted_ = 0;
-  StepParts parts_;
 };
 
 ServedRun Replica::measured() const {
@@ -214,20 +216,29 @@ ServedRun Replica::measured() const {
   // Without start and end of the run: the requests that end in its middle half.
   std::vector<double> ends = end_;
   std::sort(ends.begin(), ends.end());
-  const std::size_t skipped = limits_.whole_run || count < 8 ? 0 : count / 4;
+  std::size_t skipped = limits_.whole_run || count < 8 ? 0 : count / 4;
+  // Where these end at once, as after prompts that stop all decoding, there is no middle.
+  if (skipped > 0 && ends[skipped - 1] >= ends[count - 1 - skipped]) skipped = 0;
   const double from = skipped == 0 ? 0 : ends[skipped - 1];
   const double to = ends[count - 1 - skipped];
   // Those that start the run together wait for one another as none does later.
   const auto most = static_cast<std::size_t>(limits_.concurrency);
   const std::size_t at_once = count >= 2 * most ? most : 0;
+  // Of drawn lengths the long ones end late: those that start in the middle half.
+  const auto differs = [&](const ServedRequest& r) {
+    return r.input != requests_.front().input || r.output != requests_.front().output;
+  };
+  const bool by_start = most > 0 && skipped > 0 && std::ranges::any_of(requests_, differs);
   std::vector<double> ttft, tpot, e2e;
   double outputs = 0, inputs = 0, counted = 0;
   for (std::size_t i = 0; i < count; ++i) {
-    if ((skipped > 0 && end_[i] <= from) || end_[i] > to) continue;
+    const bool middle = by_start ? i >= skipped && i < count - skipped
+                                 : (skipped == 0 || end_[i] > from) && end_[i] <= to;
+    if (!middle) continue;
     ++counted;
     outputs += requests_[i].output;
     inputs += requests_[i].input;
-    if (skipped > 0 && i < at_once) continue;
+    if (skipped > 0 && i < at_once && !by_start) continue;
     ttft.push_back(first_[i] - start_[i]);
     e2e.push_back(end_[i] - start_[i]);
     if (requests_[i].output > 1) tpot.push_back((end_[i] - first_[i]) / (requests_[i].output - 1));
@@ -249,11 +260,10 @@ ServedRun Replica::measured() const {
   run.total_per_s = run.requests_per_s * (outputs + inputs) / counted;
   run.times = {std::move(ttft), std::move(tpot), std::move(e2e)};
   run.requests = static_cast<std::int64_t>(count);
-  run.mean_running = now_ > 0 ? occupied_ / now_ : 0;
-  run.mean_context = decoded_ > 0 ? context_ / decoded_ : 0;
+  run.running = now_ > 0 ? occupied_ / now_ : 0;
+  run.context = decoded_ > 0 ? context_ / decoded_ : 0;
   run.steps = steps_;
   run.preempted = preempted_;
-  run.parts = parts_;
   return run;
 }
 

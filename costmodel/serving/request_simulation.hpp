@@ -47,15 +47,19 @@ struct RequestTimes {
   std::vector<double> ttft, tpot, e2e;  // of each request that is measured
 };
 
-struct ServedRun {
-  double seconds = 0;
-  std::int64_t requests = 0;                                     // of the run, measured or not
+// Rates, latencies from a client's side, and of a replica the requests that run, over time, and the
+// cached tokens of one.
+struct ServedFigures {
   double requests_per_s = 0, output_per_s = 0, total_per_s = 0;  // tokens
   Latency ttft, tpot, e2e;
-  double mean_running = 0;  // requests that run, over time
-  double mean_context = 0;  // cached tokens of one
-  std::int64_t steps = 0, preempted = 0;
-  StepParts parts;  // over all steps
+  double running = 0, context = 0;
+  std::int64_t preempted = 0;
+};
+
+struct ServedRun : ServedFigures {
+  double seconds = 0;
+  std::int64_t requests = 0;  // of the run, measured or not
+  std::int64_t steps = 0;
   double pace = 0;  // requests a second between the quartiles of their ends
   RequestTimes times;
 };

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <tuple>
 #include <utility>
 
 #include "costmodel/serving/steady_state.hpp"
@@ -71,6 +72,10 @@ struct Simulation {
   // `clients` 0: requests come when they arrive. `part`: of all requests, in this replica.
   ServedRun run(std::int64_t requests, std::int64_t clients, double rate, bool full,
                 double part) const {
+    return run(drawn_requests(s.input, s.output, rate, requests), clients, full, part);
+  }
+  ServedRun run(const std::vector<ServedRequest>& requests, std::int64_t clients, bool full,
+                double part) const {
     const ReplicaLimits limits{.serving = s.limits,
                                .blocks = memory.blocks,
                                .prefix_hit_share = s.decode_only ? 1 : s.prefix_hit_share,
@@ -79,9 +84,11 @@ struct Simulation {
                                .whole_run = full,
                                .delay = way.delay.value,
                                .turn = way.most_per_s > 0 ? 1 / (way.most_per_s * part) : 0};
-    return serve(drawn_requests(s.input, s.output, rate, requests), limits,
-                 [&](const StepLoad& step) { return times.of(step); });
+    return serve(requests, limits, [&](const StepLoad& step) { return times.of(step); });
   }
+
+  // Of few requests it is chance how they fall on the steps: the mean of several such runs.
+  ServedRun arriving_run(std::int64_t requests, double rate, double part) const;
 
   // As many clients as keep some waiting.
   ServedRun most_answered() const {
@@ -143,13 +150,44 @@ Latency prolonged(std::vector<double> times, double more, double wait) {
   return latency;
 }
 
+ServedRun Simulation::arriving_run(std::int64_t requests, double rate, double part) const {
+  const std::int64_t runs = ceil_div(fewest_drawn, requests);
+  const auto all = drawn_requests(s.input, s.output, rate, runs * requests);
+  ServedRun mean;
+  for (auto next = all.begin(); next != all.end(); next += requests) {
+    std::vector<ServedRequest> own(next, next + requests);
+    const double begun = next == all.begin() ? 0 : (next - 1)->arrival;
+    for (ServedRequest& r : own) r.arrival -= begun;
+    const ServedRun one = run(own, 0, true, part);
+    for (double ServedRun::*of : std::initializer_list<double ServedRun::*>{
+             &ServedRun::seconds, &ServedRun::requests_per_s, &ServedRun::output_per_s,
+             &ServedRun::total_per_s, &ServedRun::running, &ServedRun::context, &ServedRun::pace})
+      mean.*of += one.*of / static_cast<double>(runs);
+    for (auto of : {&RequestTimes::ttft, &RequestTimes::tpot, &RequestTimes::e2e})
+      (mean.times.*of)
+          .insert((mean.times.*of).end(), (one.times.*of).begin(), (one.times.*of).end());
+    mean.preempted += one.preempted;
+  }
+  mean.requests = requests;
+  mean.ttft = latency_of(mean.times.ttft);
+  mean.tpot = latency_of(mean.times.tpot);
+  mean.e2e = latency_of(mean.times.e2e);
+  return mean;
+}
+
 ServedRun Simulation::full_run(double all, std::int64_t clients, double rate, double part) const {
   const auto some = std::clamp<std::int64_t>(std::llround(all), 1, most());
-  ServedRun run = this->run(some, clients, rate, true, part);
+  ServedRun run =
+      rate > 0 ? arriving_run(some, rate, part) : this->run(some, clients, rate, true, part);
   const auto shown = static_cast<double>(some);
   const double rounds = clients > 0 ? std::max(1.0, shown / static_cast<double>(clients)) : 1;
   delay(outside(), run);
   run.seconds += outside() * rounds;
+  if (rate <= 0 && way.most_per_s > 0) {  // first prompts of the replicas come one after the other
+    const double last_after = (1 / part - 1) / way.most_per_s;
+    delay(last_after / 2, run);
+    run.seconds += last_after;
+  }
   set_rate(shown / run.seconds, run);
   const double more = all - shown, longer = more / run.pace;
   if (more < 1) return run;
@@ -162,32 +200,28 @@ ServedRun Simulation::full_run(double all, std::int64_t clients, double rate, do
   return run;
 }
 
-struct WeighedTime {
-  double time = 0, weight = 0;
-};
-
 // Each run's weight is its requests a second, so that Little's law holds of all.
 Latency latency_over(const std::vector<KindRun>& kinds, bool whole,
                      std::vector<double> RequestTimes::*times) {
-  std::vector<WeighedTime> all;
+  std::vector<std::pair<double, double>> all;  // a time, and its weight
   double sum = 0, weights = 0;
   for (const auto& [run, replicas] : kinds) {
     const std::vector<double>& own = run.times.*times;
     const double weight = replicas * run.requests_per_s * (whole ? run.seconds : 1);
     for (const double time : own) {
-      all.push_back({time, weight / static_cast<double>(own.size())});
-      sum += all.back().weight * time;
-      weights += all.back().weight;
+      all.emplace_back(time, weight / static_cast<double>(own.size()));
+      sum += all.back().second * time;
+      weights += all.back().second;
     }
   }
   if (all.empty()) return {};
-  std::sort(all.begin(), all.end(), [](auto a, auto b) { return a.time < b.time; });
+  std::sort(all.begin(), all.end());
   double passed = 0;
-  for (const WeighedTime& t : all) {
-    passed += t.weight;
-    if (passed >= 0.95 * weights * (1 - 1e-12)) return {sum / weights, t.time};
+  for (const auto& [time, weight] : all) {
+    passed += weight;
+    if (passed >= 0.95 * weights * (1 - 1e-12)) return {sum / weights, time};
   }
-  return {sum / weights, all.back().time};
+  return {sum / weights, all.back().first};
 }
 
 // A benchmark of so many requests lasts as long as its slowest replica.
@@ -201,8 +235,8 @@ ServedLoad put_together(const std::vector<KindRun>& kinds, bool whole) {
     load.output_per_s += share * run.output_per_s;
     load.total_per_s += share * run.total_per_s;
     load.busy += replicas;
-    load.running += replicas * run.mean_running;
-    load.context += replicas * run.mean_context;
+    load.running += replicas * run.running;
+    load.context += replicas * run.context;
     load.simulated = std::max(load.simulated, run.requests);
     load.preempted += run.preempted;
   }
@@ -210,15 +244,24 @@ ServedLoad put_together(const std::vector<KindRun>& kinds, bool whole) {
   load.context /= load.busy;
   if (kinds.size() == 1) {
     const ServedRun& run = kinds.front().run;
-    load.ttft = run.ttft;
-    load.tpot = run.tpot;
-    load.e2e = run.e2e;
+    std::tie(load.ttft, load.tpot, load.e2e) = std::tie(run.ttft, run.tpot, run.e2e);
     return load;
   }
   load.ttft = latency_over(kinds, whole, &RequestTimes::ttft);
   load.tpot = latency_over(kinds, whole, &RequestTimes::tpot);
   load.e2e = latency_over(kinds, whole, &RequestTimes::e2e);
   return load;
+}
+
+// `run_of` the share of each kind of replica, which is so large a part of `all`.
+std::vector<KindRun> spread_runs(std::int64_t all, int dp,
+                                 const std::function<ServedRun(std::int64_t, double)>& run_of) {
+  std::vector<KindRun> kinds;
+  for (const auto& [replicas, share] : spread(all, dp)) {
+    const double part = static_cast<double>(share) / static_cast<double>(all);
+    kinds.push_back({run_of(share, part), static_cast<double>(replicas)});
+  }
+  return kinds;
 }
 
 // So many requests in all, by clients, as they arrive or all at once.
@@ -230,32 +273,12 @@ ServedLoad whole_load(const Simulation& simulation, int dp) {
     return put_together(
         {{simulation.full_run(all / dp, 0, s.arrival_rate / dp, 1.0 / dp), 1.0 * dp}}, true);
   }
-  std::vector<KindRun> kinds;
-  for (const auto& [replicas, share] : spread(clients > 0 ? clients : s.requests, dp)) {
-    const double part =
-        static_cast<double>(share) / static_cast<double>(clients > 0 ? clients : s.requests);
-    kinds.push_back(
-        {simulation.full_run(all * part, clients > 0 ? share : 0, s.arrival_rate * part, part),
-         static_cast<double>(replicas)});
-  }
-  return put_together(kinds, true);
-}
-
-ServedLoad closed_load(const Simulation& simulation, int dp) {
-  const auto all = static_cast<double>(simulation.s.concurrency);
-  std::vector<KindRun> kinds;
-  for (const auto& [replicas, share] : spread(simulation.s.concurrency, dp)) {
-    kinds.push_back({simulation.closed_run(share, static_cast<double>(share) / all),
-                     static_cast<double>(replicas)});
-  }
-  return put_together(kinds, false);
-}
-
-// Tokens follow the requests.
-void limit_rate(const ServingSpec& s, double requests_per_s, ServedLoad& load) {
-  load.requests_per_s = requests_per_s;
-  load.output_per_s = requests_per_s * s.output.mean;
-  load.total_per_s = requests_per_s * (s.output.mean + s.input.mean);
+  return put_together(spread_runs(clients > 0 ? clients : s.requests, dp,
+                                  [&](std::int64_t share, double part) {
+                                    return simulation.full_run(all * part, clients > 0 ? share : 0,
+                                                               s.arrival_rate * part, part);
+                                  }),
+                      true);
 }
 
 ServedLoad open_load(const Simulation& simulation, int dp) {
@@ -272,20 +295,23 @@ ServedLoad open_load(const Simulation& simulation, int dp) {
   if (s.arrival_rate > capacity) {
     load = capacity < decoded ? settled_load() : put_together({{full, replicas}}, false);
     load.saturated = true;
-    if (s.requests > 0) {
-      const ServedLoad own = whole_load(simulation, dp);
-      load.run = {own.output_per_s, own.ttft, own.tpot, own.e2e};
-    }
+    if (s.requests > 0) load.run = whole_load(simulation, dp);
     load.ttft = load.e2e = {without_end, without_end};
   } else {
     load = s.requests > 0 ? whole_load(simulation, dp) : settled_load();
   }
-  if (load.saturated || s.requests == 0 || load.requests_per_s > rate) limit_rate(s, rate, load);
+  if (load.saturated || s.requests == 0 || load.requests_per_s > rate) load.answer(s, rate);
   load.capacity = capacity;
   return load;
 }
 
 }  // namespace
+
+void ServedLoad::answer(const ServingSpec& s, double requests_a_second) {
+  requests_per_s = requests_a_second;
+  output_per_s = requests_per_s * s.output.mean;
+  total_per_s = requests_per_s * (s.output.mean + s.input.mean);
+}
 
 std::vector<ClientShare> spread(std::int64_t all, int replicas) {
   const std::int64_t each = all / replicas;
@@ -294,11 +320,6 @@ std::vector<ClientShare> spread(std::int64_t all, int replicas) {
   if (more > 0) shares.push_back({more, each + 1});
   if (each > 0) shares.push_back({replicas - more, each});
   return shares;
-}
-
-MeanShare mean_share(std::int64_t all, int replicas) {
-  const auto some = static_cast<double>(all), n = static_cast<double>(replicas);
-  return {std::max(1.0, some / n), std::min(some, n)};
 }
 
 MeanShare in_flight_of(const ServingSpec& s, int dp) {
@@ -313,7 +334,11 @@ ServedLoad served_load(const ServingSpec& s, const ServingMemory& memory, int dp
                        const StepTimes& times, const WayIn& way) {
   const Simulation simulation{s, memory, times, way};
   if (s.arrival_rate > 0) return open_load(simulation, dp);
-  ServedLoad load = s.requests > 0 ? whole_load(simulation, dp) : closed_load(simulation, dp);
+  const auto closed = [&](std::int64_t share, double part) {
+    return simulation.closed_run(share, part);
+  };
+  ServedLoad load = s.requests > 0 ? whole_load(simulation, dp)
+                                   : put_together(spread_runs(s.concurrency, dp, closed), false);
   load.capacity = overloaded_rate(times, s, memory) * dp;
   if (way.most_per_s > 0) load.capacity = std::min(load.capacity, way.most_per_s);
   return load;

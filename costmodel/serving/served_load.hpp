@@ -2,6 +2,7 @@
 // they do is put together.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <vector>
@@ -24,29 +25,25 @@ std::vector<ClientShare> spread(std::int64_t all, int replicas);
 struct MeanShare {
   double share = 1, busy = 1;
 };
-MeanShare mean_share(std::int64_t all, int replicas);
+inline MeanShare mean_share(std::int64_t all, int replicas) {
+  const auto some = static_cast<double>(all), n = static_cast<double>(replicas);
+  return {std::max(1.0, some / n), std::min(some, n)};
+}
 
 // Of the load those in flight, of requests at once and of arrivals at most as many as run.
 MeanShare in_flight_of(const ServingSpec& serving, int dp);
 
-// Of a run of so many requests from its first arrival to its last end.
-struct RunFigures {
-  double output_per_s = 0;
-  Latency ttft, tpot, e2e;
-};
-
-// Rates are of all replicas, latencies from a client's side.
-struct ServedLoad {
-  double requests_per_s = 0, output_per_s = 0, total_per_s = 0;  // tokens
-  Latency ttft, tpot, e2e;
-  double running = 0, context = 0;  // of a busy replica: requests, and cached tokens of one
-  double busy = 0;                  // replicas that have requests
-  double capacity = 0;              // requests a second at most
+// Rates are of all replicas, what runs is of a busy one.
+struct ServedLoad : ServedFigures {
+  double busy = 0;      // replicas that have requests
+  double capacity = 0;  // requests a second at most
   // More arrive: rates and tpot are those of the capacity, and ttft and e2e are without_end.
   bool saturated = false;
-  std::optional<RunFigures> run;  // ... of as many as the scenario has, whose batches never fill
-  std::int64_t simulated = 0;     // requests of a replica; 0: closed form
-  std::int64_t preempted = 0;
+  // ... of as many as the scenario has, from the first arrival to the last end: batches never fill
+  std::optional<ServedFigures> run;
+  std::int64_t simulated = 0;  // requests of a replica; 0: closed form
+  // Tokens follow the requests.
+  void answer(const ServingSpec& serving, double requests_a_second);
 };
 
 // How requests come to the replicas where prompts have devices of their own: so much later, and no

@@ -50,22 +50,12 @@ ServedStage served_stage(const ModelSpec& model, int pp, int stage) {
   return s;
 }
 
-Bytes hidden_states(const ModelSpec& model, double tokens, double element) {
-  return Bytes(tokens * static_cast<double>(model.hidden) * element);
-}
-
-Bytes gathered_logits(double columns, double rows, double element) {
-  return Bytes(rows * columns * element);
-}
-
 Bytes passed_on(const ModelSpec& model, const EngineSpec& engine, int tp, double tokens,
                 double element) {
   const Bytes all =
       hidden_states(model, tokens, element) * static_cast<double>(engine.stage_tensors);
   return engine.splits_transfers ? all / tp : all;
 }
-
-Bytes returned_tokens(double rows) { return Bytes(8 * rows); }
 
 Traffic served_traffic(const ModelSpec& model, const EngineSpec& engine, const ServingSizes& sizes,
                        int stage, const ServedBatch& batch, double element) {
@@ -92,10 +82,6 @@ Traffic served_traffic(const ModelSpec& model, const EngineSpec& engine, const S
   sum += passes(1) * decoded;
   if (own.last && !own.first) sum.send += returned_tokens(requests) * decoded;
   return sum;
-}
-
-std::int64_t cache_blocks(const ServedBatch& batch, std::int64_t block_size) {
-  return batch.requests * ceil_div(batch.cached(), block_size);
 }
 
 }  // namespace costmodel

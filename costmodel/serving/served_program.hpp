@@ -34,11 +34,15 @@ ServedStage served_stage(const ModelSpec& model, int pp, int stage);
 // Messages: the hidden states that an all-reduce sums; the logits of `rows` rows that all tensor
 // ranks hold after an all-gather; what a tensor rank of a stage passes on to the next stage; the
 // sampled tokens, 8 bytes each, that a tensor rank of the last stage sends to the first.
-Bytes hidden_states(const ModelSpec& model, double tokens, double element);
-Bytes gathered_logits(double columns, double rows, double element);
+inline Bytes hidden_states(const ModelSpec& model, double tokens, double element) {
+  return Bytes(tokens * static_cast<double>(model.hidden) * element);
+}
+inline Bytes gathered_logits(double columns, double rows, double element) {
+  return Bytes(rows * columns * element);
+}
 Bytes passed_on(const ModelSpec& model, const EngineSpec& engine, int tp, double tokens,
                 double element);
-Bytes returned_tokens(double rows);
+inline Bytes returned_tokens(double rows) { return Bytes(8 * rows); }
 
 // A batch that a replica serves from the first prompt to the last token: `requests` prompts of
 // `input` tokens, each answered by `output` tokens, the most likely ones.
@@ -60,6 +64,8 @@ Traffic served_traffic(const ModelSpec& model, const EngineSpec& engine, const S
                        int stage, const ServedBatch& batch, double element);
 
 // Blocks of the cache that the batch holds at its end, of `block_size` tokens.
-std::int64_t cache_blocks(const ServedBatch& batch, std::int64_t block_size);
+inline std::int64_t cache_blocks(const ServedBatch& batch, std::int64_t block_size) {
+  return batch.requests * ceil_div(batch.cached(), block_size);
+}
 
 }  // namespace costmodel

@@ -57,19 +57,16 @@ ServingEstimate simulate(const ServingScenario& s, const ServingSpec& serving,
 }
 
 // What both the simulated and the closed estimate know.
-ServingEstimate ready(const ServingScenario& s, const ServingSizes& sizes, Bytes weights) {
+ServingEstimate ready(const ServingScenario& s, const ServingSizes& sizes,
+                      std::optional<Bytes> weights = {}) {
   ServingEstimate e;
   e.sizes = sizes;
   e.devices = sizes.devices();
   e.weights = s.serving.weights;
-  e.memory = serving_memory(s.model, s.cluster, s.serving, sizes, weights);
+  e.memory = serving_memory(s, sizes, weights);
   e.fits = e.memory.fits();
   e.held = requests_held(e.memory, s.serving);
   return e;
-}
-
-ServingEstimate ready(const ServingScenario& s, const ServingSizes& sizes) {
-  return ready(s, sizes, weights_held(s.model, s.serving.weights, sizes));
 }
 
 void require_host_link(const ServingScenario& s) {
@@ -93,9 +90,7 @@ void add_queue(const ServingSpec& s, int dp, SteadyState& state) {
 
 void fill_from_state(const SteadyState& state, const ServingSpec& s, double rate,
                      ServingEstimate& e) {
-  e.requests_per_s = rate;
-  e.output_per_s = e.requests_per_s * s.output.mean;
-  e.total_per_s = e.requests_per_s * (s.output.mean + s.input.mean);
+  e.answer(s, rate);
   e.ttft = {state.ttft.value, state.ttft.value};
   e.tpot = {state.tpot.value, state.tpot.value};
   e.e2e = {state.e2e.value, state.e2e.value};
@@ -128,10 +123,6 @@ ServingEstimate serving_estimate(const ServingScenario& s, const ServingSizes& s
   const StepTimes times(s.model, s.cluster, s.serving, sizes);
   e.prompt = prompt_time(times, s.serving);
   return simulate(s, s.serving, times, {}, e);
-}
-
-ServingEstimate quick_estimate(const ServingScenario& s, const ServingSizes& sizes) {
-  return quick_estimate(s, sizes, StepTimes(s.model, s.cluster, s.serving, sizes));
 }
 
 ServingEstimate quick_estimate(const ServingScenario& s, const ServingSizes& sizes,
@@ -181,13 +172,13 @@ ServingEstimate disaggregated_estimate(const ServingScenario& s, bool simulated)
   ServingEstimate e = ready(s, decode);
   e.devices = s.plan.disaggregation->devices();
   const StepTimes prompt_times(s.model, s.cluster, serving, prefill);
-  const PromptPool prompts = prompt_pool(s.model, s.cluster, serving, prefill, prompt_times);
+  const PromptPool prompts = prompt_pool(s, prefill, prompt_times);
   ServingSpec decoding = serving;
   decoding.decode_only = true;
   const StepTimes times(s.model, s.cluster, decoding, decode);
-  const TokenPool tokens = token_pool(s.model, s.cluster, serving, decode, times);
+  const TokenPool tokens = token_pool(s, decode, times);
   e.fits = e.fits && prompts.fits;
-  if (!prompts.fits) e.memory = serving_memory(s.model, s.cluster, serving, prefill);
+  if (!prompts.fits) e.memory = serving_memory(s, prefill);
   if (!e.fits) return e;
   require_room(s, e);
   e.prompt = prompts.prompt;

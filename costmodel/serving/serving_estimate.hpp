@@ -46,8 +46,10 @@ void require_pools(const ServingScenario& scenario);
 
 // The closed form of the same plan, for searches: no simulation, latencies and rates on average.
 // `times`: of the same sizes, formats and engine; limits and load do not enter them.
-ServingEstimate quick_estimate(const ServingScenario& scenario, const ServingSizes& sizes);
 ServingEstimate quick_estimate(const ServingScenario& scenario, const ServingSizes& sizes,
                                const StepTimes& times);
+inline ServingEstimate quick_estimate(const ServingScenario& s, const ServingSizes& sizes) {
+  return quick_estimate(s, sizes, StepTimes(s.model, s.cluster, s.serving, sizes));
+}
 
 }  // namespace costmodel

@@ -28,22 +28,9 @@ Keys<S> load_rows() {
       key::whole<S>("concurrency", &S::concurrency, many, "requests in flight over all replicas"),
       key::number<S>("arrival_rate", &S::arrival_rate, 1e-6, 1e7, "requests a second (Poisson)"),
       key::whole<S>("requests", &S::requests, many,
-                    "of the run; all at once without the two above"));
-}
-
-Keys<S> format_rows() {
-  return key::rows<S>(
-      key::special<S>(
-          "weights", [] { return words_text(weight_format_names) + ", auto"; },
-          "format of the weights of linear layers; auto: plan chooses",
-          [](MapReader& reader, S& s) {
-            s.weights_open = reader.is_auto("weights");
-            if (s.weights_open) {
-              reader.optional("weights");
-            } else if (const auto at = reader.one_of("weights", weight_format_names)) {
-              s.weights = static_cast<WeightFormat>(*at);
-            }
-          }),
+                    "of the run; all at once without the two above"),
+      left_open(key::word<S>("weights", &S::weights, weight_format_names,
+                             "format of the weights of linear layers; auto: plan chooses")),
       key::word<S>("kv_cache", &S::kv_cache, cache_format_names, "format of keys and values"));
 }
 
@@ -118,7 +105,7 @@ const Keys<ServingSpec>& serving_rows() {
                                         "an engine of configs/engines", [](MapReader&, S&) {})),
           length("input_tokens", &S::input, "tokens of a prompt"),
           length("output_tokens", &S::output, "tokens of an answer")),
-      load_rows(), format_rows(), limit_rows(), other_rows(), goal_rows());
+      load_rows(), limit_rows(), other_rows(), goal_rows());
   return rows;
 }
 

@@ -129,20 +129,16 @@ Bytes weights_held(const ModelSpec& model, WeightFormat format, const ServingSiz
   return Bytes(stage + std::max(head, table));
 }
 
-ServingMemory serving_memory(const ModelSpec& model, const ClusterSpec& cluster,
-                             const ServingSpec& serving, const ServingSizes& sizes) {
-  return serving_memory(model, cluster, serving, sizes,
-                        weights_held(model, serving.weights, sizes));
-}
-
-ServingMemory serving_memory(const ModelSpec& model, const ClusterSpec& cluster,
-                             const ServingSpec& serving, const ServingSizes& sizes, Bytes weights) {
+ServingMemory serving_memory(const ServingScenario& s, const ServingSizes& sizes,
+                             std::optional<Bytes> weights) {
+  const ServingSpec& serving = s.serving;
   ServingMemory m;
   const EngineSpec& engine = serving.engine;
   const bool wide = sizes.tp > 1 && engine.tensor_context.value > 0;
-  m.device = cluster.device.memory;
-  m.weights = max(Bytes(0), weights - serving.cpu_offload);
-  m.activations = Bytes(activation_bytes(model, serving, sizes));
+  m.device = s.cluster.device.memory;
+  if (!weights) weights = weights_held(s.model, serving.weights, sizes);
+  m.weights = max(Bytes(0), *weights - serving.cpu_offload);
+  m.activations = Bytes(activation_bytes(s.model, serving, sizes));
   m.context = wide ? engine.tensor_context : engine.context;
   const Bytes all = m.weights + m.activations + m.context;
   const bool pool = engine.memory_share == MemoryShare::pool;
@@ -153,17 +149,13 @@ ServingMemory serving_memory(const ModelSpec& model, const ClusterSpec& cluster,
                               : m.device;
   m.usable = min(m.device, shared * share + (rest ? all : Bytes(0)));
   m.cache = max(Bytes(0), m.usable - (pool ? m.weights : all));
-  const double layers = fullest_layers(static_cast<double>(model.layers), sizes.pp);
-  m.token = cache_bytes_per_layer(model, sizes.tp, serving.kv_cache) * layers;
+  const double layers = fullest_layers(static_cast<double>(s.model.layers), sizes.pp);
+  m.token = cache_bytes_per_layer(s.model, sizes.tp, serving.kv_cache) * layers;
   const auto block = static_cast<double>(serving.limits.block_size);
   m.blocks = std::floor(m.cache.value / (m.token.value * block));
   m.tokens = m.blocks * block;
   m.longest = engine.holds_longest ? static_cast<double>(serving.max_model_len) : 0;
   return m;
-}
-
-double requests_held(const ServingMemory& memory, const ServingSpec& serving) {
-  return memory.tokens / (serving.input.mean + serving.output.mean);
 }
 
 }  // namespace costmodel

@@ -1,6 +1,8 @@
 // What a device of a replica holds: weights, cached keys and values, activations.
 #pragma once
 
+#include <optional>
+
 #include "costmodel/serving/served_program.hpp"
 #include "costmodel/serving/serving_spec.hpp"
 
@@ -27,14 +29,14 @@ struct ServingMemory {
   bool fits() const { return tokens > 0 && tokens >= longest; }
 };
 
-ServingMemory serving_memory(const ModelSpec& model, const ClusterSpec& cluster,
-                             const ServingSpec& serving, const ServingSizes& sizes);
-// The same where the weights of a device are known (StepTimes).
-ServingMemory serving_memory(const ModelSpec& model, const ClusterSpec& cluster,
-                             const ServingSpec& serving, const ServingSizes& sizes, Bytes weights);
+// `weights` of a device, where they are known (StepTimes).
+ServingMemory serving_memory(const ServingScenario& scenario, const ServingSizes& sizes,
+                             std::optional<Bytes> weights = {});
 
 // Requests of the mean length whose whole sequence the cache holds.
-double requests_held(const ServingMemory& memory, const ServingSpec& serving);
+inline double requests_held(const ServingMemory& memory, const ServingSpec& serving) {
+  return memory.tokens / (serving.input.mean + serving.output.mean);
+}
 
 // Bytes of weights of a stage on a device.
 Bytes stage_weights(const ModelSpec& model, WeightFormat format, const ServingSizes& sizes,

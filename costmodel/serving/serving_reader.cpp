@@ -8,7 +8,6 @@
 #include "costmodel/base/path.hpp"
 #include "costmodel/base/unit_text.hpp"
 #include "costmodel/config/map_reader.hpp"
-#include "costmodel/config/override.hpp"
 #include "costmodel/config/yaml.hpp"
 #include "costmodel/scenario/scenario_parts.hpp"
 #include "costmodel/serving/engine.hpp"
@@ -45,15 +44,11 @@ void require_load(const ServingSpec& s, MapReader& reader) {
 // decodes a token in it, and a prompt that no step holds whole (vllm/config, SchedulerConfig,
 // "max_num_batched_tokens must be greater than or equal to max_num_seqs" and "... is smaller than
 // max_model_len").
-void require_room_in_step(const ServingSpec& s, const Value& serving) {
+void require_room_in_step(const ServingSpec& s, const MapReader& serving) {
   const ServingLimits& limits = s.limits;
-  const auto place = [&](const char* key) {
-    const Value* written = serving.find(key);
-    return written != nullptr ? written->mark : serving.mark;
-  };
   if (!s.seqs_open && !s.tokens_open && limits.max_num_batched_tokens < limits.max_num_seqs) {
     throw ConfigError(
-        place("max_num_batched_tokens"),
+        serving.mark_of("max_num_batched_tokens"),
         fmt::format("a step of {} tokens has no room for {} requests that each decode one",
                     limits.max_num_batched_tokens, limits.max_num_seqs),
         fmt::format("raise max_num_batched_tokens to {} or more, or lower max_num_seqs",
@@ -63,7 +58,7 @@ void require_room_in_step(const ServingSpec& s, const Value& serving) {
   const bool whole = s.engine.family == "vllm" && !limits.chunked_prefill && !s.tokens_open;
   if (whole && prompt > static_cast<double>(limits.max_num_batched_tokens)) {
     throw ConfigError(
-        place("max_num_batched_tokens"),
+        serving.mark_of("max_num_batched_tokens"),
         fmt::format("a step of {} tokens holds no prompt of {:.0f} whole, and chunked_prefill is "
                     "off",
                     limits.max_num_batched_tokens, prompt),
@@ -88,22 +83,20 @@ WeightFormat published_weights(const ModelSpec& model) {
   return static_cast<WeightFormat>(at - weight_format_names.begin());
 }
 
-// Engines refuse more than the model takes (vllm/config/model.py, _get_and_verify_max_len).
-void require_within_context(const ModelSpec& model, const Value& written, std::int64_t length) {
-  if (model.context_length == 0 || length <= model.context_length) return;
-  throw ConfigError(written.mark,
-                    fmt::format("max_model_len {} exceeds the model's context_length {}",
-                                format_integer(length), format_integer(model.context_length)),
-                    "lower it, or raise model.context_length where its positions are scaled");
-}
-
 // Absent, an engine takes the model's length; longer requests are taken to be served all the same.
+// Engines refuse more than the model takes (vllm/config/model.py, _get_and_verify_max_len).
 void require_length(const ModelSpec& model, const Value& serving, ServingSpec& s) {
   const std::int64_t longest = longest_request(s);
   const Value* written = serving.find("max_model_len");
   s.length_open = s.max_model_len == 0;
   if (written == nullptr) s.max_model_len = std::max(model.context_length, longest);
-  if (written != nullptr) require_within_context(model, *written, s.max_model_len);
+  if (written != nullptr && model.context_length > 0 && s.max_model_len > model.context_length) {
+    throw ConfigError(
+        written->mark,
+        fmt::format("max_model_len {} exceeds the model's context_length {}",
+                    format_integer(s.max_model_len), format_integer(model.context_length)),
+        "lower it, or raise model.context_length where its positions are scaled");
+  }
   if (s.max_model_len == 0) s.max_model_len = longest;  // auto
   if (s.max_model_len >= longest) return;
   throw ConfigError(written->mark,
@@ -125,25 +118,26 @@ ServingSpec read_spec(const Value& value, const ConfigPath& path, const ModelSpe
   };
   s.seqs_open = open("max_num_seqs");
   s.tokens_open = open("max_num_batched_tokens");
+  s.weights_open = reader.is_auto("weights");
   read_keys(reader, serving_rows(), s);
   require_load(s, reader);
   reader.finish();
-  require_room_in_step(s, value);
+  require_room_in_step(s, reader);
   require_length(model, value, s);
   return s;
 }
 
 // Dollars need a price, and tokens a load that asks for them.
-void require_goal(const ServingScenario& s) {
+void require_goal(const ServingScenario& s, const MapReader& serving) {
   const ServingGoal& goal = s.serving.goal;
   const double price = s.cluster.operation.usd_per_device_hour;
   const bool dollars = goal.usd_per_hour > 0 || goal.usd_per_million > 0;
   if (dollars && price <= 0) {
-    throw ConfigError(s.budget_mark, "a budget, and the cluster has no price",
+    throw ConfigError(serving.mark_of("budget"), "a budget, and the cluster has no price",
                       "add cluster.price.usd_per_device_hour, what a device costs an hour");
   }
   if (goal.usd_per_hour > 0 && goal.usd_per_hour < price) {
-    throw ConfigError(s.budget_mark,
+    throw ConfigError(serving.mark_of("budget"),
                       fmt::format("{:.4g} dollars an hour pay for no device: one costs {:.4g}",
                                   goal.usd_per_hour, price),
                       fmt::format("allow at least {:.4g}", price));
@@ -151,7 +145,7 @@ void require_goal(const ServingScenario& s) {
   const double asked = s.serving.arrival_rate * s.serving.output.mean;
   if (s.serving.arrival_rate > 0 && asked < goal.output_per_s) {
     throw ConfigError(
-        s.target_mark,
+        serving.mark_of("throughput_target"),
         fmt::format("a target of {:.4g} tokens/s, and the requests that arrive ask for {:.4g}",
                     goal.output_per_s, asked),
         "raise arrival_rate, or write concurrency in its place: what a plan can do at most");
@@ -202,13 +196,12 @@ void require_served(const ModelSpec& model, const Mark& mark) {
 }
 
 // Devices without products in the format would take for ever.
-void require_rate(const ServingSpec& s, const DeviceSpec& device, const Value& serving) {
+void require_rate(const ServingSpec& s, const DeviceSpec& device, const MapReader& serving) {
   const auto has = [&](Precision p) { return device.peak_of(p).value > 0; };
   const bool wide = s.weights == WeightFormat::fp32;
   if (wide ? has(Precision::fp32) : has(Precision::bf16) || has(Precision::fp16)) return;
-  const Value* written = serving.find("weights");
   throw ConfigError(
-      written != nullptr ? written->mark : serving.mark,
+      serving.mark_of("weights"),
       fmt::format("device {} has no rate of {} products", device.name, wide ? "fp32" : "16-bit"),
       wide ? "write weights: bf16" : "write weights: fp32 and kv_cache: fp32");
 }
@@ -226,15 +219,6 @@ void require_positions(const ServingScenario& s) {
 }
 
 }  // namespace
-
-WorkloadKind workload_kind(const Value& root) {
-  const Value* workload = root.find("workload");
-  if (workload == nullptr || workload->kind == Value::Kind::null) return WorkloadKind::training;
-  if (workload->text == "inference") return WorkloadKind::inference;
-  if (workload->text == "training") return WorkloadKind::training;
-  throw ConfigError(workload->mark, fmt::format("workload {} is not known", quote(workload->text)),
-                    "write workload: inference, or leave it out for training");
-}
 
 std::int64_t longest_request(const ServingSpec& s) {
   const auto longest = [](const LengthSpec& length) {
@@ -266,9 +250,10 @@ ServingScenario read_serving(const Value& root, const std::string& name, const C
     throw ConfigError(reader.mark_of("cluster"), "serving on several kinds of devices has no model",
                       "name a cluster of one kind");
   }
-  const Value& serving = reader.required("serving");
-  s.serving = read_spec(serving, path, s.model, s.cluster.device);
-  s.input_mark = serving.find("input_tokens")->mark;
+  const Value& written = reader.required("serving");
+  const MapReader serving(written, "serving");
+  s.serving = read_spec(written, path, s.model, s.cluster.device);
+  s.input_mark = serving.mark_of("input_tokens");
   const std::string& family = s.serving.engine.family;
   if (family != "vllm" && family != "sglang") {  // checkpoints of their own, narrow throughout
     s.model.unquantized_attention = false;
@@ -276,13 +261,9 @@ ServingScenario read_serving(const Value& root, const std::string& name, const C
   }
   require_positions(s);
   require_rate(s.serving, s.cluster.device, serving);
-  const Value* seqs = serving.find("max_num_seqs");
-  s.batch_mark = seqs != nullptr ? seqs->mark : serving.mark;
-  const Value* bound = serving.find("latency_bound");
-  s.bound_mark = bound != nullptr ? bound->mark : serving.mark;
-  if (const Value* target = serving.find("throughput_target")) s.target_mark = target->mark;
-  if (const Value* budget = serving.find("budget")) s.budget_mark = budget->mark;
-  require_goal(s);
+  s.batch_mark = serving.mark_of("max_num_seqs");
+  s.bound_mark = serving.mark_of("latency_bound");
+  require_goal(s, serving);
   Value none;
   none.mark = root.mark;
   const Value* plan = reader.optional("plan");
@@ -294,17 +275,9 @@ ServingScenario read_serving(const Value& root, const std::string& name, const C
   return s;
 }
 
-Value serving_tree(const std::string& file, const ConfigPath& path,
-                   const std::vector<std::string>& assignments) {
-  Value root = loaded(path, file);
-  for (const auto& assignment : assignments)
-    assign_path(root, assignment, mark_of_argument("--set", assignment));
-  return root;
-}
-
 ServingScenario load_serving(const std::string& file, const ConfigPath& path,
                              const std::vector<std::string>& assignments) {
-  return read_serving(serving_tree(file, path, assignments), stem_of(file), path);
+  return read_serving(scenario_tree(file, path, assignments), stem_of(file), path);
 }
 
 std::string sizes_fault(const ServingSizes& sizes, const ModelSpec& model,

@@ -6,16 +6,10 @@
 
 #include "costmodel/config/key_text.hpp"
 #include "costmodel/config/search_path.hpp"
+#include "costmodel/scenario/scenario_parts.hpp"
 #include "costmodel/serving/serving_spec.hpp"
 
 namespace costmodel {
-
-enum class WorkloadKind { training, inference };
-
-// The workload of a scenario, which is training where none is written. Throws ConfigError for one
-// that is neither `inference` nor `training`.
-WorkloadKind workload_kind(const Value& root);
-inline bool is_serving(const Value& root) { return workload_kind(root) == WorkloadKind::inference; }
 
 // Throws ConfigError for what is wrong with a key, and for a model or a plan that is not served.
 ServingScenario read_serving(const Value& root, const std::string& name, const ConfigPath& path);
@@ -26,8 +20,6 @@ std::int64_t longest_request(const ServingSpec& serving);
 // `assignments` are the --set key.path=value options. Throws ConfigError.
 ServingScenario load_serving(const std::string& file, const ConfigPath& path,
                              const std::vector<std::string>& assignments);
-Value serving_tree(const std::string& file, const ConfigPath& path,
-                   const std::vector<std::string>& assignments);
 
 // The sizes that a scenario asks for: what is not written is 1, and dp as many replicas as there
 // are devices for. Throws ConfigError at the key that is wrong.

@@ -36,23 +36,11 @@ constexpr std::string_view to_string(WeightFormat f) {
 // al. 2023, arXiv:2306.00978, group size 128), nvfp4 an 8-bit scale for 16 (NVIDIA Transformer
 // Engine), mxfp4 one for 32 (OCP Microscaling Formats 1.0); scales by channel or block of 8-bit
 // ones are left out.
-constexpr double bytes_of(WeightFormat f) {
-  switch (f) {
-    case WeightFormat::bf16:
-    case WeightFormat::fp16: return 2;
-    case WeightFormat::fp8:
-    case WeightFormat::int8: return 1;
-    case WeightFormat::int4: return 0.5 + 4.0 / 128;
-    case WeightFormat::nvfp4: return 0.5 + 1.0 / 16;
-    case WeightFormat::mxfp4: return 0.5 + 1.0 / 32;
-    case WeightFormat::fp32: return 4;
-  }
-  return 2;
-}
-constexpr double bytes_of(CacheFormat f) {
-  if (f == CacheFormat::fp32) return 4;
-  return f == CacheFormat::bf16 || f == CacheFormat::fp16 ? 2 : 1;
-}
+inline constexpr std::array<double, weight_format_names.size()> weight_bytes{
+    2, 2, 1, 1, 0.5 + 4.0 / 128, 0.5 + 1.0 / 16, 0.5 + 1.0 / 32, 4};
+inline constexpr std::array<double, cache_format_names.size()> cache_bytes{2, 2, 1, 1, 4};
+constexpr double bytes_of(WeightFormat f) { return weight_bytes[static_cast<std::size_t>(f)]; }
+constexpr double bytes_of(CacheFormat f) { return cache_bytes[static_cast<std::size_t>(f)]; }
 // Bytes of an element of hidden states, and of the weights that are not quantised.
 constexpr double element_bytes(WeightFormat f) { return f == WeightFormat::fp32 ? 4 : 2; }
 
@@ -184,7 +172,7 @@ struct ServingScenario {
   ServingSpec serving;
   ServingPlan plan;
   // Places for what only the estimate can refuse.
-  Mark input_mark, batch_mark, bound_mark, target_mark, budget_mark;
+  Mark input_mark, batch_mark, bound_mark;
 };
 
 }  // namespace costmodel

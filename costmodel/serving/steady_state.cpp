@@ -21,37 +21,6 @@ void add_prompts(StepLoad& load, const ServingSpec& s, double tokens) {
   load.prefilling += std::max(1.0, tokens / own);
 }
 
-}  // namespace
-
-StepLoad decode_load(const ServingSpec& s, double running) {
-  StepLoad load;
-  load.decodes = running;
-  load.decode_context = running * (s.input.mean + s.output.mean / 2);
-  return load;
-}
-
-Seconds prompt_time(const StepTimes& times, const ServingSpec& s) {
-  const double own = prefilled(s);
-  if (own <= 0) return Seconds(0);
-  const auto budget = static_cast<double>(s.limits.max_num_batched_tokens);
-  const double steps = s.limits.chunked_prefill ? std::ceil(own / budget) : 1;
-  StepLoad load;
-  add_prompts(load, s, own / steps);
-  const StepParts parts = times.of(load);
-  return parts.total() * steps + parts.passing;
-}
-
-Seconds prompt_turn(const StepTimes& times, const ServingSpec& s) {
-  const double own = prefilled(s);
-  if (own <= 0) return Seconds(0);
-  // As many prompts as stages, so that each has one.
-  StepLoad load;
-  add_prompts(load, s, own * times.stages());
-  return times.of(load).total() / times.stages();
-}
-
-namespace {
-
 // A cycle in which each of `n` running requests is answered once.
 struct Cycle {
   Seconds whole, first, next;  // first: until a request's first token; next: between tokens
@@ -74,9 +43,6 @@ struct CycleOf {
     StepLoad load = decode_load(s, decodes);
     add_prompts(load, s, own * prompts);
     return times.of(load);
-  }
-  Seconds decoding_beside(double decodes, double prompts) const {
-    return beside(decodes, prompts).total();
   }
 };
 
@@ -128,7 +94,7 @@ Cycle chunked_cycle(const CycleOf& c) {
   const double chunks = std::ceil(c.own / std::max(1.0, c.budget() - (c.n - together.of_step)));
   const double life = chunks + c.steps, mixed = c.n * chunks / together.of_step;
   if (mixed > life) return crowded_cycle(c, life);
-  const Seconds longer = c.decoding_beside(c.n - together.of_step, together.of_step / chunks);
+  const Seconds longer = c.beside(c.n - together.of_step, together.of_step / chunks).total();
   const double others = c.arriving ? std::min(mixed, c.steps) : std::max(0.0, mixed - chunks);
   cycle.next = (longer * others + plain * (c.steps - others)) / c.steps;
   const StepParts own_step = c.beside(c.n - together.of_step, together.of_prompt / chunks);
@@ -183,6 +149,33 @@ Cycle cycle_of(const CycleOf& c) {
 double decodes_of(const ServingSpec& s) { return std::max(1.0, s.output.mean - 1); }
 
 }  // namespace
+
+StepLoad decode_load(const ServingSpec& s, double running) {
+  StepLoad load;
+  load.decodes = running;
+  load.decode_context = running * (s.input.mean + s.output.mean / 2);
+  return load;
+}
+
+Seconds prompt_time(const StepTimes& times, const ServingSpec& s) {
+  const double own = prefilled(s);
+  if (own <= 0) return Seconds(0);
+  const auto budget = static_cast<double>(s.limits.max_num_batched_tokens);
+  const double steps = s.limits.chunked_prefill ? std::ceil(own / budget) : 1;
+  StepLoad load;
+  add_prompts(load, s, own / steps);
+  const StepParts parts = times.of(load);
+  return parts.total() * steps + parts.passing;
+}
+
+Seconds prompt_turn(const StepTimes& times, const ServingSpec& s) {
+  const double own = prefilled(s);
+  if (own <= 0) return Seconds(0);
+  // As many prompts as stages, so that each has one.
+  StepLoad load;
+  add_prompts(load, s, own * times.stages());
+  return times.of(load).total() / times.stages();
+}
 
 SteadyState steady_state(const StepTimes& times, const ServingSpec& s, const ServingMemory& memory,
                          double in_flight) {

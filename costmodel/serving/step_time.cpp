@@ -39,10 +39,6 @@ Precision unquantised(const DeviceSpec& device, WeightFormat format) {
   return device.peak_of(Precision::bf16).value > 0 ? Precision::bf16 : Precision::fp16;
 }
 
-double effective(const DeviceSpec& device, Precision precision) {
-  return device.peak_of(precision).value * device.gemm_efficiency_of(precision);
-}
-
 // The precision whose products a format takes on a device, 16 bits where it has none narrower.
 Precision products_of(const DeviceSpec& device, WeightFormat format) {
   const auto has = [&](Precision p) { return device.peak_of(p).value > 0; };
@@ -57,7 +53,7 @@ Precision products_of(const DeviceSpec& device, WeightFormat format) {
 double product_rate(const DeviceSpec& device, WeightFormat format) {
   const Precision precision = products_of(device, format);
   const bool doubled = format == WeightFormat::int8 && precision == Precision::bf16;
-  return effective(device, precision) * (doubled ? 2 : 1);
+  return device.peak_of(precision).value * device.gemm_efficiency_of(precision) * (doubled ? 2 : 1);
 }
 
 // Whether activations are quantised for products with these weights.
@@ -81,21 +77,17 @@ constexpr std::size_t grid_places = 64 + 8 * 17;  // up to eight million tokens
 
 }  // namespace
 
-double prefill_pairs(double tokens, double before) {
-  return tokens * before + tokens * (tokens + 1) / 2;
+StepLoad StepLoad::part(double decoding, double prompting) const {
+  return {decodes / decoding,        decode_context / decoding, prefill_tokens / prompting,
+          prefill_pairs / prompting, prompts / prompting,       prefilling / prompting};
 }
 
 StepParts& StepParts::add(const StepParts& o, double times) {
-  weights += o.weights * times;
-  cache += o.cache * times;
-  products += o.products * times;
-  streams += o.streams * times;
-  collectives += o.collectives * times;
-  transfers += o.transfers * times;
-  host += o.host * times;
-  arithmetic += o.arithmetic * times;
-  reading += o.reading * times;
-  passing += o.passing * times;
+  for (Seconds StepParts::*part :
+       {&StepParts::weights, &StepParts::cache, &StepParts::products, &StepParts::streams,
+        &StepParts::collectives, &StepParts::transfers, &StepParts::host, &StepParts::arithmetic,
+        &StepParts::reading, &StepParts::passing})
+    this->*part += o.*part * times;
   kernels += o.kernels * times;
   return *this;
 }
@@ -109,20 +101,19 @@ StepTimes::StepTimes(const ModelSpec& model, const ClusterSpec& cluster, const S
       stack_(stack_of(model)),
       tensor_(layout_of(sizes.tp, 1, cluster)),
       experts_(layout_of(sizes.ep, 1, cluster)),
-      layers_{std::vector<Pass>(grid_places), std::vector<bool>(grid_places, false)},
-      heads_{layers_} {
+      layers_(grid_places),
+      heads_(grid_places) {
   SHARDPLAN_CHECK(sizes_fault(sizes, model, cluster).empty());
   held_ = costmodel::weights_held(model, serving.weights, sizes);
   model_.dropout = 0;
   const EngineSpec& engine = serving.engine;
-  const BytesPerSecond peak = cluster.device.memory_bandwidth;
   const bool grouped = model.kv_heads < model.heads && !model.latent_attention();
-  weight_rate_ = BytesPerSecond(peak.value * engine.constants.memory_share);
-  cache_rate_ = BytesPerSecond(peak.value * engine.constants.cache_share *
-                               (grouped ? engine.grouped_cache : 1));
+  const double share = engine.constants.cache_share * (grouped ? engine.grouped_cache : 1);
+  weight_rate_ = cluster.device.memory_bandwidth * engine.constants.memory_share;
+  cache_rate_ = cluster.device.memory_bandwidth * share;
 }
 
-void StepTimes::add_product(const ServedProduct& p, double times, Pass& sum) const {
+void StepTimes::add_product(const ServedProduct& p, double times, StepParts& sum) const {
   const DeviceSpec& device = cluster_.device;
   const double element = element_bytes(serving_.weights);
   const WeightFormat format = p.narrow || element > 2 ? serving_.weights : WeightFormat::bf16;
@@ -135,22 +126,20 @@ void StepTimes::add_product(const ServedProduct& p, double times, Pass& sum) con
   const double factor = p.expert ? constants().expert_factor : 1;
   const double rate =
       product_rate(device, format) * depth * fill * constants().product_factor * factor;
-  const double arithmetic = 2 * read * padded * p.columns * p.inner / rate;
-  const double weights =
-      p.read * p.columns * p.inner * bytes_of(format) / (weight_rate_.value * factor);
-  const double activations =
-      element * p.rows * (p.inner + p.columns) / (weight_rate_.value * factor);
-  const double reading = weights + activations;
-  sum.weights += times * std::min(weights, std::max(arithmetic, reading));
-  sum.products += times * (std::max(arithmetic, reading) - weights);
+  const Seconds arithmetic(2 * read * padded * p.columns * p.inner / rate);
+  const BytesPerSecond reached = weight_rate_ * factor;
+  const Seconds weights = Bytes(p.read * p.columns * p.inner * bytes_of(format)) / reached;
+  const Seconds reading = weights + Bytes(element * p.rows * (p.inner + p.columns)) / reached;
+  sum.weights += times * min(weights, max(arithmetic, reading));
+  sum.products += times * (max(arithmetic, reading) - weights);
   sum.arithmetic += times * arithmetic;
   sum.reading += times * reading;
   double kernels = 1;
   if (p.narrow && casts(device, format)) {
     kernels += 1;
-    sum.streams += times * 3 * p.rows * p.inner / weight_rate_.value;
+    sum.streams += times * (Bytes(3 * p.rows * p.inner) / weight_rate_);
   }
-  sum.streams += times * kernels * constants().kernel.value;
+  sum.streams += times * kernels * constants().kernel;
   sum.kernels += times * kernels;
 }
 
@@ -179,7 +168,7 @@ double StepTimes::all_reduces() const {
 
 // Dispatch and combine of the tokens of a rank over the ranks that share the experts, and the
 // gather of its tensor ranks' parts.
-void StepTimes::add_exchange(double tokens, Pass& sum) const {
+void StepTimes::add_exchange(double tokens, StepParts& sum) const {
   if (!sizes_.spreads_experts()) return;
   ExpertRouting routing;
   routing.dispatcher = Dispatcher::deepep;
@@ -194,71 +183,55 @@ void StepTimes::add_exchange(double tokens, Pass& sum) const {
   const Seconds gather =
       collective_time(CollectiveKind::all_gather,
                       Bytes(tokens * static_cast<double>(model_.hidden) * 2), tensor_, cluster_);
-  sum.collectives += stack_.sparse * (there + back + gather).value;
+  sum.collectives += stack_.sparse * (there + back + gather);
 }
 
-void StepTimes::add_layer(LayerKind kind, double layers, double tokens, Pass& sum) const {
+void StepTimes::add_layer(LayerKind kind, double layers, double tokens, StepParts& sum) const {
   if (layers <= 0) return;
   const ServedLayer layer = served_layer(kind, model_, sizes_, tokens, serving_.weights);
   for (const ServedProduct& p : layer.products) add_product(p, layers, sum);
-  sum.streams += layers * (layer.streamed.value / weight_rate_.value +
-                           layer.kernels * constants().kernel.value);
+  sum.streams += layers * (layer.streamed / weight_rate_ + layer.kernels * constants().kernel);
   sum.kernels += layers * layer.kernels;
 }
 
-StepTimes::Pass StepTimes::priced(double tokens) const {
-  Pass sum;
+StepParts StepTimes::priced(double tokens) const {
+  StepParts sum;
   add_layer(LayerKind::block, stack_.dense, tokens, sum);
   add_layer(LayerKind::moe, stack_.sparse, tokens, sum);
   add_layer(LayerKind::embedding, 1, tokens, sum);
-  sum.streams += stack_.sparse * constants().expert_layer.value;
+  sum.streams += stack_.sparse * constants().expert_layer;
   sum.kernels += stack_.sparse * expert_kernels + all_reduces();
-  sum.collectives += all_reduces() * all_reduce(tokens).value;
+  sum.collectives += all_reduces() * all_reduce(tokens);
   add_exchange(tokens, sum);
   return sum;
 }
 
-StepTimes::Pass StepTimes::priced_head(double rows) const {
-  Pass sum;
+StepParts StepTimes::priced_head(double rows) const {
+  StepParts sum;
   add_layer(LayerKind::head, 1, rows, sum);
   if (sizes_.tp > 1) {
     const Bytes logits =
         gathered_logits(static_cast<double>(model_.vocab), rows, element_bytes(serving_.weights));
-    sum.collectives += collective_time(CollectiveKind::all_gather, logits, tensor_, cluster_).value;
+    sum.collectives += collective_time(CollectiveKind::all_gather, logits, tensor_, cluster_);
   }
   return sum;
 }
 
-StepTimes::Pass StepTimes::between(Grid& grid, double tokens,
-                                   Pass (StepTimes::*price)(double) const) const {
+StepParts StepTimes::between(Grid& grid, double tokens,
+                             StepParts (StepTimes::*price)(double) const) const {
   const std::size_t at = std::min(grid_place(tokens), grid_places - 2);
-  for (const std::size_t i : {at, at + 1}) {
-    if (grid.known[i]) continue;
-    grid.passes[i] = (this->*price)(grid_tokens(i));
-    grid.known[i] = true;
-  }
+  for (const std::size_t i : {at, at + 1})
+    if (!grid[i]) grid[i] = (this->*price)(grid_tokens(i));
   const double low = grid_tokens(at), high = grid_tokens(at + 1);
   const double share = std::clamp((tokens - low) / (high - low), 0.0, 1.0);
-  const Pass &a = grid.passes[at], &b = grid.passes[at + 1];
-  const auto mixed = [&](double Pass::*part) { return a.*part + share * (b.*part - a.*part); };
-  return {mixed(&Pass::weights),     mixed(&Pass::products),   mixed(&Pass::streams),
-          mixed(&Pass::collectives), mixed(&Pass::arithmetic), mixed(&Pass::reading),
-          mixed(&Pass::kernels)};
+  return StepParts().add(*grid[at], 1 - share).add(*grid[at + 1], share);
 }
 
 // Of the part's own tokens through all stages.
 StepParts StepTimes::part_of_batch(const StepLoad& load) const {
-  const Pass sum = between(layers_, std::max(1.0, load.tokens()), &StepTimes::priced);
-  const Pass head =
-      between(heads_, std::max(1.0, load.decodes + load.prompts), &StepTimes::priced_head);
-  StepParts parts;
-  parts.weights = Seconds(sum.weights + head.weights);
-  parts.products = Seconds(sum.products + head.products);
-  parts.streams = Seconds(sum.streams + head.streams);
-  parts.collectives = Seconds(sum.collectives + head.collectives);
-  parts.arithmetic = Seconds(sum.arithmetic + head.arithmetic);
-  parts.reading = Seconds(sum.reading + head.reading);
-  parts.kernels = sum.kernels + head.kernels;
+  StepParts parts = between(layers_, std::max(1.0, load.tokens()), &StepTimes::priced);
+  parts.add(between(heads_, std::max(1.0, load.decodes + load.prompts), &StepTimes::priced_head),
+            1);
   const DeviceSpec& device = cluster_.device;
   const double layers = stack_.layers();
   const double heads = std::max(1.0, static_cast<double>(model_.heads) / sizes_.tp);
@@ -299,35 +272,24 @@ StepParts StepTimes::part_of_batch(const StepLoad& load) const {
 Seconds StepTimes::pass_of_prompt(const StepLoad& load) const {
   const int pp = sizes_.pp;
   const double parts = std::clamp(load.prefilling, 1.0, static_cast<double>(pp));
-  StepLoad part = load;
-  for (double StepLoad::*sum : {&StepLoad::decodes, &StepLoad::decode_context}) part.*sum /= pp;
-  for (double StepLoad::*sum :
-       {&StepLoad::prefill_tokens, &StepLoad::prefill_pairs, &StepLoad::prompts})
-    part.*sum /= parts;
+  const StepLoad part = load.part(pp, parts);
+  return part_of_batch(part).total() + (pp - 1) * passing_on(part);
+}
+
+Seconds StepTimes::passing_on(const StepLoad& part) const {
   const Bytes message = passed_on(model_, serving_.engine, sizes_.tp, std::max(1.0, part.tokens()),
                                   element_bytes(serving_.weights));
-  return part_of_batch(part).total() +
-         (pp - 1) *
-             transfer_time(message, tier_between(pp, sizes_.tp, cluster_), sizes_.tp, cluster_);
+  return transfer_time(message, tier_between(sizes_.pp, sizes_.tp, cluster_), sizes_.tp, cluster_);
 }
 
 StepParts StepTimes::of(const StepLoad& load) const {
   const int pp = sizes_.pp;
-  StepLoad share = load;
-  for (double StepLoad::*part :
-       {&StepLoad::decodes, &StepLoad::decode_context, &StepLoad::prefill_tokens,
-        &StepLoad::prefill_pairs, &StepLoad::prompts, &StepLoad::prefilling})
-    share.*part /= pp;
+  const StepLoad share = load.part(pp, pp);
   const StepParts one = part_of_batch(share);
   // A round takes pp times the slowest stage, whose layers are the ceiling of their share.
   StepParts parts;
   parts.add(one, std::ceil(stack_.layers() / pp) * pp / stack_.layers());
-  if (pp > 1) {
-    const Bytes message = passed_on(model_, serving_.engine, sizes_.tp,
-                                    std::max(1.0, share.tokens()), element_bytes(serving_.weights));
-    parts.transfers +=
-        pp * transfer_time(message, tier_between(pp, sizes_.tp, cluster_), sizes_.tp, cluster_);
-  }
+  if (pp > 1) parts.transfers += pp * passing_on(share);
   if (serving_.cpu_offload.value > 0)
     parts.transfers += serving_.cpu_offload / cluster_.device.host_bandwidth * pp;
   const EngineSpec& engine = serving_.engine;
@@ -348,10 +310,6 @@ StepParts StepTimes::of(const StepLoad& load) const {
     parts.passing = max(Seconds(0), pass + waits(pass) - parts.total());
   }
   return parts;
-}
-
-Bytes StepTimes::weights_read() const {
-  return Bytes((priced(1).weights + priced_head(1).weights) * weight_rate_.value);
 }
 
 Seconds least_token_time(const ModelSpec& model, const ClusterSpec& cluster, WeightFormat format) {

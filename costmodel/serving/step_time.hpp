@@ -9,6 +9,7 @@
 // stages; a step is one round of all of them.
 #pragma once
 
+#include <optional>
 #include <vector>
 
 #include "costmodel/plan/mesh.hpp"
@@ -26,10 +27,13 @@ struct StepLoad {
   double prompts = 0;        // sequences whose prompt ends in the step
   double prefilling = 0;     // sequences of the prefilled tokens
   double tokens() const { return decodes + prefill_tokens; }
+  StepLoad part(double decoding, double prompting) const;  // 1 of so many, of either
 };
 
 // (query, key) pairs of `tokens` prompt tokens after `before` cached ones, causal.
-double prefill_pairs(double tokens, double before);
+inline double prefill_pairs(double tokens, double before) {
+  return tokens * before + tokens * (tokens + 1) / 2;
+}
 
 struct StepParts {
   Seconds weights;              // reading them, and nothing else
@@ -63,30 +67,21 @@ class StepTimes {
   // Time of an all-reduce of `tokens` hidden states over the tensor ranks, and how many a pass has.
   Seconds all_reduce(double tokens) const;
   double all_reduces() const;
-  // Bytes of weights that a device reads for one token.
-  Bytes weights_read() const;
   Bytes weights_held() const { return held_; }  // on the fullest device
 
  private:
-  // Of all layers for so many tokens, on the grid of token counts.
-  struct Pass {
-    double weights = 0, products = 0, streams = 0, collectives = 0, arithmetic = 0, reading = 0;
-    double kernels = 0;  // launched
-  };
   // Prices at the grid's token counts, computed when first asked for.
-  struct Grid {
-    std::vector<Pass> passes;
-    std::vector<bool> known;
-  };
-  Pass priced(double tokens) const;  // all layers and the embedding
-  Pass priced_head(double rows) const;
-  Pass between(Grid& grid, double tokens, Pass (StepTimes::*price)(double) const) const;
-  void add_layer(LayerKind kind, double layers, double tokens, Pass& sum) const;
-  void add_product(const ServedProduct& p, double times, Pass& sum) const;
-  void add_exchange(double tokens, Pass& sum) const;
+  using Grid = std::vector<std::optional<StepParts>>;
+  StepParts priced(double tokens) const;  // all layers and the embedding
+  StepParts priced_head(double rows) const;
+  StepParts between(Grid& grid, double tokens, StepParts (StepTimes::*price)(double) const) const;
+  void add_layer(LayerKind kind, double layers, double tokens, StepParts& sum) const;
+  void add_product(const ServedProduct& p, double times, StepParts& sum) const;
+  void add_exchange(double tokens, StepParts& sum) const;
   const EngineConstants& constants() const { return serving_.engine.constants; }
   StepParts part_of_batch(const StepLoad& load) const;  // all stages, one after the other
   Seconds pass_of_prompt(const StepLoad& load) const;
+  Seconds passing_on(const StepLoad& part) const;  // from a stage to the next
 
   ModelSpec model_;
   const ClusterSpec& cluster_;

@@ -74,7 +74,7 @@ ServingRun read_serving_run(const WrittenRun& written, const costmodel::ConfigPa
 // Of a run of so many requests its own, though more arrive than are answered; without their number
 // latencies are not known then: 0.
 double of(const costmodel::ServingEstimate& e, ServingMetric metric) {
-  const auto run = e.run.value_or(costmodel::RunFigures{e.output_per_s, e.ttft, e.tpot, e.e2e});
+  const auto run = e.run.value_or(e);
   const auto known = [](double mean) { return mean == costmodel::without_end ? 0 : mean; };
   switch (metric) {
     case ServingMetric::throughput: return run.output_per_s;

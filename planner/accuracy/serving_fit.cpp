@@ -93,7 +93,7 @@ Slopes slopes_at(const std::vector<ServingRun>& runs, int threads) {
     for (std::size_t c = 0; c < constant_count; ++c) {
       ServingRun probed = runs[i];
       auto& constants = probed.scenario.serving.engine.constants;
-      constant_rows()[c].set(constants, constant_rows()[c].get(constants) * std::exp(probe));
+      constant_rows()[c].of(constants) *= std::exp(probe);
       predict_in_closed_form(probed);
       for (std::size_t f = 0; f < probed.figures.size(); ++f) {
         const double now = here.figures[f].predicted, then = probed.figures[f].predicted;

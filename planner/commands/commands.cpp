@@ -384,7 +384,7 @@ const CommandRow& row_of(std::string_view command) {
 // The one place that tells a scenario of serving from one of training.
 Perform performer(const CommandRow& row, const Session& session) {
   if (row.perform_serving == nullptr || session.options.operands.empty()) return row.perform;
-  const Value scenario = serving_tree(file_of(session), session.path, session.options.assignments);
+  const Value scenario = scenario_tree(file_of(session), session.path, session.options.assignments);
   const bool serves = workload_kind(scenario) == WorkloadKind::inference;
   return serves ? row.perform_serving : row.perform;
 }

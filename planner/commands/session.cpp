@@ -83,9 +83,7 @@ void name_histogram(Value& scenario) {
 }  // namespace
 
 std::string scenario_yaml(const Session& session, const ParallelPlan& plan) {
-  Value root = loaded(session.path, file_of(session));
-  for (const auto& assignment : session.options.assignments)
-    assign_path(root, assignment, mark_of_argument("--set", assignment));
+  Value root = scenario_tree(file_of(session), session.path, session.options.assignments);
   root.set("plan", to_value(plan));
   name_histogram(root);
   root.erase("assumed");
@@ -222,7 +220,7 @@ ServingScenario load_serving(const Session& session) {
 }
 
 std::string serving_yaml(const Session& session, const ServingScenario& chosen) {
-  Value root = serving_tree(file_of(session), session.path, session.options.assignments);
+  Value root = scenario_tree(file_of(session), session.path, session.options.assignments);
   const auto number = [](std::int64_t n) { return scalar_value(std::to_string(n)); };
   const auto sizes_value = [&](const ServingSizes& sizes) {
     Value map;

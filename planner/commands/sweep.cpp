@@ -405,7 +405,7 @@ Swept sweep_serving(const Session& session, const std::function<bool()>& stopped
   }
   const std::string file = file_of(session);
   SweptWorkload serving;
-  serving.root = serving_tree(file, session.path, options.assignments);
+  serving.root = scenario_tree(file, session.path, options.assignments);
   serving.read = [&](const Value& value) -> PricedPoint {
     const std::string name = stem_of(file);
     return [s = read_serving(value, name, session.path)](int) { return priced(s); };

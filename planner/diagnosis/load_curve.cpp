@@ -8,7 +8,7 @@ using namespace costmodel;
 
 std::vector<LoadPoint> load_curve(const ServingScenario& s, const ServingSizes& sizes) {
   const ServingSpec& serving = s.serving;
-  const auto memory = serving_memory(s.model, s.cluster, serving, sizes);
+  const auto memory = serving_memory(s, sizes);
   std::vector<LoadPoint> curve;
   if (!memory.fits()) return curve;
   const StepTimes times(s.model, s.cluster, serving, sizes);

@@ -58,7 +58,7 @@ std::int64_t least_replica(const ServingScenario& written) {
     if (least > 0 && devices >= least) continue;
     for (const WeightFormat format : formats_of(written)) {
       s.serving.weights = format;
-      const auto memory = serving_memory(s.model, s.cluster, s.serving, candidate);
+      const auto memory = serving_memory(s, candidate);
       const bool fits =
           memory.fits() && memory.tokens >= s.serving.input.mean + s.serving.output.mean;
       if (fits) least = devices;
@@ -82,7 +82,7 @@ std::vector<std::string> larger_devices(const ServingScenario& s) {
   for (int tp = 1; tp <= std::min<std::int64_t>(devices, 64); tp *= 2)
     if (s.model.heads % tp == 0) widest.tp = tp;
   const auto held = weights_held(s.model, s.serving.weights, widest);
-  const auto length = length_remedy(serving_memory(s.model, s.cluster, s.serving, widest, held));
+  const auto length = length_remedy(serving_memory(s, widest, held));
   const std::string none = fmt::format(
       "No plan leaves room for one request: on tp {} the {} weights take {} of a device's {}.",
       widest.tp, to_string(s.serving.weights), format_bytes(held),

@@ -21,7 +21,7 @@ std::vector<TensorRung> tensor_ladder(const ServingScenario& s, int pp, double i
     TensorRung rung;
     rung.tp = tp;
     rung.pp = pp;
-    const auto memory = serving_memory(s.model, s.cluster, s.serving, sizes);
+    const auto memory = serving_memory(s, sizes);
     rung.fits = memory.fits() && memory.tokens >= s.serving.input.mean + s.serving.output.mean;
     if (rung.fits) {
       const StepTimes times(s.model, s.cluster, s.serving, sizes);

@@ -34,8 +34,7 @@ std::vector<PromptPool> prompt_pools(const ServingScenario& s,
                                      PricedSteps& steps) {
   std::vector<PromptPool> pools;
   for (const ServingSizes& size : sizes) {
-    const PromptPool pool =
-        prompt_pool(s.model, s.cluster, s.serving, size, steps.of(size, format));
+    const PromptPool pool = prompt_pool(s, size, steps.of(size, format));
     if (pool.fits) pools.push_back(pool);
   }
   std::stable_sort(pools.begin(), pools.end(), [](const PromptPool& a, const PromptPool& b) {
@@ -54,8 +53,7 @@ std::vector<Batch> token_pools(const ServingScenario& written,
     double running = 0;
     for (const std::int64_t seqs : batches_of(written)) {
       s.serving.limits.max_num_seqs = seqs;
-      const TokenPool pool =
-          token_pool(s.model, s.cluster, s.serving, size, steps.of(size, format));
+      const TokenPool pool = token_pool(s, size, steps.of(size, format));
       if (!pool.fits || pool.state.running == running) continue;
       running = pool.state.running;
       pools.push_back({pool, seqs});

@@ -76,8 +76,8 @@ void add_apart(const ServingScenario& s, ServingSearch& found) {
 constexpr std::size_t most_simulated = 60, most_of_sizes = 4;
 
 // What the closed form may be off by: such misses are simulated with those that keep what is asked,
-// and where none of these does when simulated, nearer misses too.
-constexpr double near_enough = 1.1, near_miss = 1.3;
+// and where none of these does when simulated, nearer misses too. Far: where all are simulated.
+constexpr double near_enough = 1.1, near_miss = 1.3, far_miss = 2;
 
 void try_plan(const ServingScenario& s, const ServingCandidate& c, ServingSearch& found) {
   ++found.simulated;
@@ -247,7 +247,11 @@ ServingSearch search_serving(const ServingScenario& scenario, int top) {
     c.keeps = worst_excess(scenario, c.estimate) <= 1;
     fit.push_back(c);
   }
-  const double missed_by = is_cheap(scenario.serving) ? near_miss : near_enough;
+  // Of arrivals it is the capacity that it does not know.
+  const bool arrives = scenario.serving.arrival_rate > 0;
+  const double missed_by = is_cheap(scenario.serving) ? far_miss
+                           : arrives                  ? near_miss
+                                                      : near_enough;
   std::vector<const ServingCandidate*> kept, near;
   for (const ServingCandidate& c : fit) {
     if (c.keeps) kept.push_back(&c);

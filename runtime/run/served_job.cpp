@@ -102,7 +102,7 @@ class Refusals {
            fmt::format("prompts of {} tokens exceed a pass of {}, and are not cut", batch.input,
                        batch.budget),
            "set chunked_prefill: true, or max_num_batched_tokens higher");
-    const auto memory = serving_memory(s_.model, s_.cluster, s_.serving, sizes);
+    const auto memory = serving_memory(s_, sizes);
     const std::int64_t wanted = cache_blocks(batch, s_.serving.limits.block_size);
     refuse(static_cast<double>(wanted) > memory.blocks, "serving", "",
            fmt::format("the keys and values of {} requests of {} tokens take {} blocks of a "

@@ -1,11 +1,53 @@
 // Laws of serving, over scenarios drawn at random.
 #include <doctest/doctest.h>
 
+#include <string>
+
 #include "tests/laws/law_draws.hpp"
 #include "tests/laws/serving_draws.hpp"
 
 TEST_CASE("scenarios of serving drawn at random obey the laws") {
   laws::hold(2000, 35, laws::serving_scenario, laws::broken_serving_law);
+}
+
+TEST_CASE("scenarios that broke a law of serving") {
+  const std::string all = "workload: inference\n";
+  for (const char* yaml : {
+           // Prompts that stop all decoding: all answers end at once, and none was measured.
+           "model: deepseek-v2-lite\ncluster: {base: dgx-b200, devices: 4}\n"
+           "serving: {stack: sglang-0.5, input_tokens: 17, output_tokens: 9, arrival_rate: 100}\n"
+           "plan: {pp: 2, dp: 1}\n",
+           // An answer of one token is in its place until it leaves the last stage.
+           "model: qwen2-1.5b\ncluster: {base: dgx-h200, devices: 2}\n"
+           "serving: {stack: vllm-0.6, input_tokens: 1, output_tokens: 1, arrival_rate: 5, "
+           "weights: fp8}\n"
+           "plan: {pp: 2}\n",
+           // Of drawn lengths the long ones were left out, and the capacity was above the device's.
+           "model: llama-2-70b\ncluster: {base: dgx-h100, devices: 4}\n"
+           "serving: {stack: vllm-0.11, input_tokens: 500, output_tokens: {mean: 9, p95: 27}, "
+           "arrival_rate: 20, weights: fp8, kv_cache: fp8}\n"
+           "plan: {pp: 1}\n",
+           // The first prompts of all replicas came from one pool at the same time.
+           "model: llama-2-70b\ncluster: {base: dgx-b200, devices: 16}\n"
+           "serving: {stack: tensorrt-llm-1.0, input_tokens: 3000, output_tokens: 9, "
+           "requests: 16}\n"
+           "plan: {disaggregation: {prefill: {}, decode: {dp: 4}}}\n",
+           // Of two requests it is chance whether one comes in the step of the other.
+           "model: qwen2-1.5b\ncluster: {base: dgx-h200, devices: 16}\n"
+           "serving: {stack: vllm-0.6, input_tokens: 1024, output_tokens: 128, arrival_rate: 2, "
+           "requests: 2}\n"
+           "plan: {pp: 4, dp: 1}\n",
+           // Plans whose capacity the closed form takes for less than what arrives.
+           "model: llama-3-8b\ncluster: {base: dgx-h100, devices: 16}\n"
+           "serving: {stack: vllm-0.6, input_tokens: {mean: 3000}, "
+           "output_tokens: {mean: 1, p95: 3}, arrival_rate: 20}\n",
+           "model: qwen2-1.5b\ncluster: {base: dgx-h100, devices: 4}\n"
+           "serving: {stack: tensorrt-llm-0.11, input_tokens: {min: 1500, max: 4500}, "
+           "output_tokens: {mean: 256, p95: 768}, arrival_rate: 100, weights: fp8}\n",
+       }) {
+    CAPTURE(yaml);
+    CHECK(laws::broken_serving_law(all + yaml).value_or("") == "");
+  }
 }
 
 TEST_CASE("a draw is the same each time, and most are priced") {

@@ -22,8 +22,8 @@ Pools pools_of(ServingScenario s, const ServingSizes& prefill, const ServingSize
   Pools p{std::move(s), {}, {}};
   const StepTimes first(p.s.model, p.s.cluster, p.s.serving, prefill);
   const StepTimes second(p.s.model, p.s.cluster, p.s.serving, decode);
-  p.prompts = prompt_pool(p.s.model, p.s.cluster, p.s.serving, prefill, first);
-  p.tokens = token_pool(p.s.model, p.s.cluster, p.s.serving, decode, second);
+  p.prompts = prompt_pool(p.s, prefill, first);
+  p.tokens = token_pool(p.s, decode, second);
   return p;
 }
 

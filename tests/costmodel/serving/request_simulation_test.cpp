@@ -59,7 +59,7 @@ TEST_CASE("Little's law holds between throughput, latency and requests in flight
   const auto requests = drawn_requests({.mean = 64}, {.mean = 50, .least = 20, .most = 80}, 0, 800);
   const ServedRun run = serve(requests, limits_of(64, 1e9, 16), constant(0.01));
   CHECK(run.requests_per_s * run.e2e.mean == doctest::Approx(16).epsilon(0.03));
-  CHECK(run.mean_running == doctest::Approx(16).epsilon(0.05));
+  CHECK(run.running == doctest::Approx(16).epsilon(0.05));
 }
 
 TEST_CASE("Each request has its tokens, one a step after the prompt's") {

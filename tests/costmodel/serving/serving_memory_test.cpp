@@ -8,9 +8,7 @@
 using namespace costmodel;
 
 namespace {
-ServingMemory memory_of(const ServingScenario& s) {
-  return serving_memory(s.model, s.cluster, s.serving, sizes_of(s));
-}
+ServingMemory memory_of(const ServingScenario& s) { return serving_memory(s, sizes_of(s)); }
 }  // namespace
 
 TEST_CASE("Cached bytes of a token are exact") {

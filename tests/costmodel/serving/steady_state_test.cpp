@@ -11,8 +11,7 @@ namespace {
 SteadyState state_of(const ServingScenario& s, double in_flight) {
   const auto sizes = sizes_of(s);
   const StepTimes times(s.model, s.cluster, s.serving, sizes);
-  return steady_state(times, s.serving, serving_memory(s.model, s.cluster, s.serving, sizes),
-                      in_flight);
+  return steady_state(times, s.serving, serving_memory(s, sizes), in_flight);
 }
 }  // namespace
 

@@ -41,7 +41,7 @@ std::string without_machine(const std::string& text) {
 TEST_CASE("the report of the scenario that is shipped, with a smaller model, is frozen") {
   runtime::ServeRequest request;
   const std::string file = SHARDPLAN_SOURCE_DIR "/configs/scenarios/serve-small-llama-cpu.yaml";
-  request.root = costmodel::serving_tree(file, fixtures::configs(), {"model=llama-tiny"});
+  request.root = costmodel::scenario_tree(file, fixtures::configs(), {"model=llama-tiny"});
   request.scenario = read_serving(request.root, "serve-small-llama-cpu", fixtures::configs());
   request.iterations = 1;
   const std::string text = serve_report(serve_plan(request).value());
