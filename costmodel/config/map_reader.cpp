@@ -154,7 +154,13 @@ void MapReader::unknown(const Value::Entry& entry, const std::vector<std::string
   } else if (keys.size() == 1) {
     remedy = fmt::format("did you mean '{}'?", keys.front());
   }
-  throw ConfigError(entry.key_mark, fmt::format("{} has no key {}", what_, quote(entry.key)),
+  // A file that has nothing of a scenario is another file, of which nothing is shown.
+  const bool foreign =
+      what_ == "scenario" && meant == keys.end() && near.empty() && elsewhere.empty() &&
+      std::ranges::none_of(keys, [&](const auto& key) { return map_.find(key) != nullptr; });
+  throw ConfigError(entry.key_mark,
+                    foreign ? "this is no scenario: it has none of its keys"
+                            : fmt::format("{} has no key {}", what_, quote(entry.key)),
                     remedy);
 }
 

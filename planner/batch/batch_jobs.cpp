@@ -57,6 +57,20 @@ std::vector<std::string> files_of(const std::string& operand, const ConfigPath& 
   return files;
 }
 
+// Why what a folder or a pattern found is not read: a link that leads elsewhere, which came with
+// the folder. A file that is named is meant.
+std::string fault_of_link(const std::string& operand, const std::string& file,
+                          const ConfigPath& path) {
+  if (path_exists(operand) && !is_folder(operand)) return {};
+  const std::string folder = folder_of(file);
+  try {
+    check_reach(path, folder.empty() ? "." : folder, file, {});
+  } catch (const ConfigError& error) {
+    return error.what();
+  }
+  return {};
+}
+
 // The command of the scenario, if it has one: "" where it is no text. What is wrong with the file
 // is told by the command.
 std::optional<std::string> own_command(const std::string& file) {
@@ -122,10 +136,11 @@ std::vector<BatchJob> batch_jobs(const std::vector<std::string>& operands, const
     for (const auto& found : files_of(operand, path)) {
       const std::string file = normal_path(found);
       if (!seen.insert(file).second) continue;
-      const std::string command = own_command(file).value_or(usual);
+      const std::string outside = fault_of_link(operand, file, path);
+      const std::string command = outside.empty() ? own_command(file).value_or(usual) : usual;
       BatchJob job{name_of(file, 0), file, split_words(command), {}};
       if (std::ranges::find(reserved, job.name) != reserved.end()) job.name = name_of(file, 1);
-      job.fault = fault_of(job.words);
+      job.fault = outside.empty() ? fault_of(job.words) : outside;
       jobs.push_back(std::move(job));
     }
   }

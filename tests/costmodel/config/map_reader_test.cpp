@@ -103,6 +103,17 @@ TEST_CASE("where all keys are known, one that is not is reported before one that
   CHECK(fixtures::contains(fault("pp: 1\n", read), "lacks the key 'tp'"));
 }
 
+TEST_CASE("of a file that is no scenario nothing is shown") {
+  const Value other = parse_yaml("root:*:20228:0:99999:7:::\n", "shadow");
+  const std::string message = fixtures::config_error([&] {
+    MapReader reader(other, "scenario");
+    reader.expect({"model", "cluster"});
+    reader.required("model");
+  });
+  CHECK(fixtures::contains(message, "it has none of its keys"));
+  CHECK_FALSE(fixtures::contains(message, "20228"));
+}
+
 TEST_CASE("lengths in tokens have k and M of 1,024") {
   const auto length = [](const std::string& text) {
     std::int64_t tokens = 0;

@@ -30,6 +30,20 @@ TEST_CASE("folders, patterns and files are each scenario once, in order") {
   CHECK(jobs[1].fault.empty());
 }
 
+TEST_CASE("a link in a folder that leads out of it is not followed") {
+  const Scratch scratch;
+  std::filesystem::create_directory(scratch.path() / "a");
+  scratch.write("secret", "token:\n");
+  std::filesystem::create_symlink("../secret", scratch.path() / "a/x.yaml");
+  const std::string folder = scratch.path().string();
+  for (const char* operand : {"/a", "/a/*.yaml"}) {
+    const auto jobs = batch_jobs({folder + operand}, "plan", {});
+    REQUIRE(jobs.size() == 1);
+    CHECK(jobs[0].fault.find("lies outside of the scenario's folder") != std::string::npos);
+  }
+  CHECK(batch_jobs({folder + "/a/x.yaml"}, "plan", {})[0].fault.empty());
+}
+
 TEST_CASE("reports of files of one name are told apart by their folders") {
   const Scratch scratch;
   for (const char* name : {"a", "b", "c"}) std::filesystem::create_directory(scratch.path() / name);
