@@ -1,6 +1,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <csignal>
 #include <exception>
 #include <new>
 #include <string>
@@ -89,6 +90,7 @@ int run(int count, char** arguments) {
 
 int main(int count, char** arguments) {
   costmodel::print_when_memory_ends(without_memory);
+  std::signal(SIGXFSZ, SIG_IGN);  // a write beyond the shell's limit on files fails with a message
   try {
     return run(count, arguments);
   } catch (const costmodel::ConfigError& fault) {

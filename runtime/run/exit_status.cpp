@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <csignal>
 #include <exception>
 
 #include "costmodel/base/console.hpp"
@@ -13,6 +14,7 @@
 namespace runtime {
 
 int status_of(const std::string& command, const std::function<int()>& run) {
+  std::signal(SIGXFSZ, SIG_IGN);  // a write beyond the shell's limit on files fails with a message
   try {
     return run();
   } catch (const costmodel::ConfigError& fault) {

@@ -74,8 +74,8 @@ TEST_CASE("A fit is written and read back, and its factors multiply the priors t
 TEST_CASE("Each constant is got as it was set") {
   for (const auto& row : constant_rows()) {
     EngineConstants constants;
-    row.set(constants, 0.125);
-    CHECK_MESSAGE(row.get(constants) == 0.125, row.name);
+    row.of(constants) = 0.125;
+    CHECK_MESSAGE(row.of(constants) == 0.125, row.name);
     CHECK(row.spread > 0);
   }
 }

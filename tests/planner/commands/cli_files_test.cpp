@@ -1,6 +1,7 @@
 // Files that commands read and write: of every kind, size and name. It takes seconds because files
 // are as large as they may be, and because a pipe gets three seconds.
 #include <doctest/doctest.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 
 #include <chrono>
@@ -215,6 +216,20 @@ TEST_CASE("an output that has no room is one message, to a file and to standard 
           "/dev/full: cannot be written: No space left on device; free some space, or choose "
           "another place\n");
   }
+}
+
+TEST_CASE("an output beyond the shell's limit on files is one message, and no part of it is left") {
+  const Scratch scratch;
+  scratch.write("llama.yaml", llama);
+  rlimit before{};
+  REQUIRE(getrlimit(RLIMIT_FSIZE, &before) == 0);
+  const rlimit small{1024, before.rlim_max};
+  setrlimit(RLIMIT_FSIZE, &small);
+  const Run large = run(words_of("evaluate llama.yaml --format html --out page.html"), scratch);
+  setrlimit(RLIMIT_FSIZE, &before);
+  CHECK(large.status == 2);
+  CHECK(contains(large.err, "page.html: cannot be written: File too large"));
+  CHECK_FALSE(std::filesystem::exists(scratch.path() / "page.html"));
 }
 
 TEST_CASE("no file is named by two outputs, under any name") {
