@@ -120,8 +120,11 @@ py::dict run(const std::vector<std::string>& words, const Documents& documents, 
     options.caller = &caller;
     result = planner::run_command(options, {});
   });
-  // What was found before the end is the answer; where nothing was, the interruption is.
-  if (stopped && (result.text.empty() || result.status < 128)) throw py::error_already_set();
+  // What was found before Ctrl-C is the answer; where nothing was, the interruption is, and so is
+  // what else `progress` has thrown.
+  if (stopped && (result.text.empty() || result.status < 128 ||
+                  PyErr_ExceptionMatches(PyExc_KeyboardInterrupt) == 0))
+    throw py::error_already_set();
   PyErr_Clear();
   py::dict answer;
   answer["status"] = result.status;

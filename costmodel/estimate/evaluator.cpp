@@ -14,13 +14,17 @@
 #include "costmodel/estimate/pipelines_together.hpp"
 #include "costmodel/estimate/plan_inputs.hpp"
 #include "costmodel/estimate/unlike_stages.hpp"
+#include "costmodel/model/parameter_count.hpp"
 #include "costmodel/plan/plan_schedule.hpp"
+#include "costmodel/plan/trained_parameters.hpp"
 #include "costmodel/schedule/closed_form.hpp"
 
 namespace costmodel {
 
 Evaluator::Evaluator(ModelSpec model, ClusterSpec cluster, TrainingSpec training)
-    : on_{std::move(model), std::move(cluster), std::move(training)} {
+    : on_{std::move(model), std::move(cluster), std::move(training)},
+      parameters_{parameter_count(on_.model), active_parameter_count(on_.model),
+                  trained_parameters(on_.model, on_.training.fine_tuning)} {
   const ParallelPlan whole;
   const LayerMix all = layer_mix(on_.model, 0, static_cast<int>(on_.model.layers), {});
   const auto add = [&](LayerKind kind, int count) {
@@ -116,9 +120,17 @@ const PlanCost& Evaluator::cost_by_stage(const ParallelPlan& plan) {
   return cost_ = cost_of_unlike(plan, meshes, mixes, prices, on_);
 }
 
+namespace {
+
+bool needs_own_program(const ParallelPlan& plan) {
+  return splits_backward(plan.schedule) || plan.listed != nullptr;
+}
+
+}  // namespace
+
 // A schedule with split backward is generated for the times of the last call of cost().
 const SimulationProgram& Evaluator::program_of(const ParallelPlan& plan, std::int64_t m) {
-  if (splits_backward(plan.schedule) || plan.listed != nullptr) {
+  if (needs_own_program(plan)) {
     split_program_ = compile(schedule_of(plan, m, cost_.times, cost_.shares));
     return split_program_;
   }
@@ -173,15 +185,21 @@ Seconds work_of(const PipelineTimes& times, const ParallelPlan& plan, int rank, 
 
 }  // namespace
 
+SimulationResult Evaluator::simulated(const ParallelPlan& plan, std::int64_t m,
+                                      const PipelineTimes& times) {
+  if (needs_own_program(plan)) return simulate(program_of(plan, m), times, scratch_);
+  return cache_.simulated(plan, m, times);
+}
+
 // A schedule repeats with every p micro-batches once its pipeline is full, so a very long one ends
 // at the time of a shorter one plus as many periods.
 SimulationResult Evaluator::simulated(const ParallelPlan& plan, const PipelineTimes& times) {
   const std::int64_t m = plan.micro_batches(on_.training.global_batch);
   const std::int64_t shown = simulated_micro_batches(plan, m);
-  SimulationResult result = simulate(program_of(plan, shown), times, scratch_);
+  SimulationResult result = simulated(plan, shown, times);
   if (shown == m) return result;
   const std::int64_t period = period_of(plan);
-  const SimulationResult shorter = simulate(program_of(plan, shown - period), times, scratch_);
+  const SimulationResult shorter = simulated(plan, shown - period, times);
   const std::int64_t whole_periods = (m - shown) / period;
   const auto periods = static_cast<double>(whole_periods);
   Seconds least;  // a split backward's period may waver, but never below the busiest rank's work

@@ -97,6 +97,10 @@ class Evaluator {
   const ClusterSpec& cluster() const { return on_.cluster; }
   const TrainingSpec& training() const { return on_.training; }
   Flops model_flops() const { return model_flops_.full; }
+  struct Parameters {
+    double all, active, trained;
+  };
+  const Parameters& parameters() const { return parameters_; }
 
   // The plan that the framework really runs for a requested one. All prices are for this plan.
   ParallelPlan as_run(const ParallelPlan& requested) const;
@@ -110,8 +114,11 @@ class Evaluator {
   const PlanCost& cost_by_stage(const ParallelPlan& plan);
   const SimulationProgram& program_of(const ParallelPlan& plan, std::int64_t micro_batches);
   SimulationResult simulated(const ParallelPlan& plan, const PipelineTimes& times);
+  SimulationResult simulated(const ParallelPlan& plan, std::int64_t micro_batches,
+                             const PipelineTimes& times);
 
   Workload on_;
+  Parameters parameters_;
   ModelFlops model_flops_;  // of an iteration
   PriceCache cache_;
   PlanCost cost_;                    // of the last plan

@@ -10,7 +10,6 @@
 #include "costmodel/estimate/evaluator.hpp"
 #include "costmodel/estimate/notes.hpp"
 #include "costmodel/machine/cluster_groups.hpp"
-#include "costmodel/model/parameter_count.hpp"
 #include "costmodel/plan/trained_parameters.hpp"
 
 namespace costmodel {
@@ -162,9 +161,9 @@ Estimate estimate_together(const ParallelPlan& plan, Evaluator& whole) {
   e.interval = {e.iteration * training.error_band.low, e.iteration * training.error_band.high};
   for (const Traffic& sent : e.rank_traffic)
     if (sent.total() > e.traffic.total()) e.traffic = sent;
-  e.parameters = parameter_count(whole.model());
-  e.active_parameters = active_parameter_count(whole.model());
-  e.trained_parameters = trained_parameters(whole.model(), whole.training().fine_tuning);
+  e.parameters = whole.parameters().all;
+  e.active_parameters = whole.parameters().active;
+  e.trained_parameters = whole.parameters().trained;
   set_throughput(whole.cluster(), training, e);
   e.notes = notes_of(whole.workload(), plan, offload);
   e.unknown = training.error_band.unknown;

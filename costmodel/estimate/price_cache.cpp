@@ -1,6 +1,7 @@
 #include "costmodel/estimate/price_cache.hpp"
 
 #include <algorithm>
+#include <bit>
 
 #include "costmodel/plan/mesh.hpp"
 #include "costmodel/schedule/zero_bubble.hpp"
@@ -11,16 +12,21 @@ namespace {
 
 std::int64_t pair(std::int64_t a, std::int64_t b) { return a << 32 | b; }
 
-}  // namespace
-
-std::size_t PriceCache::KeyHash::operator()(const LayerKey& key) const {
+template <class Parts>
+std::size_t mixed(const Parts& key) {
   std::uint64_t hash = 0;
-  for (const std::int64_t part : key) {
+  for (const auto part : key) {
     hash = (hash ^ static_cast<std::uint64_t>(part)) * 0x9e3779b97f4a7c15;  // 2^64 / golden ratio
     hash ^= hash >> 32;
   }
   return hash;
 }
+
+}  // namespace
+
+std::size_t PriceCache::KeyHash::operator()(const LayerKey& key) const { return mixed(key); }
+
+std::size_t PriceCache::TimesHash::operator()(const TimesKey& key) const { return mixed(key); }
 
 // Of a plan, without kind and recomputation of a layer.
 PriceCache::LayerKey PriceCache::key_of(const ParallelPlan& plan, const Workload& on) {
@@ -164,6 +170,30 @@ const SimulationProgram& PriceCache::program(const ParallelPlan& plan, std::int6
   const Schedule schedule =
       generate(plan.schedule, plan.pp, plan.vpp, static_cast<int>(m), plan.choices);
   return programs_.emplace(key, compile(schedule)).first->second;
+}
+
+const SimulationResult& PriceCache::simulated(const ParallelPlan& plan, std::int64_t m,
+                                              const PipelineTimes& times) {
+  asked_.clear();
+  for (const std::int64_t part :
+       {static_cast<std::int64_t>(plan.schedule), std::int64_t{plan.pp}, std::int64_t{plan.vpp}, m,
+        std::int64_t{plan.choices.group}, std::int64_t{times.blocking}})
+    asked_.push_back(static_cast<std::uint64_t>(part));
+  asked_.push_back(std::bit_cast<std::uint64_t>(times.transfer.value));
+  for (const auto* list : {&times.forward, &times.backward, &times.weight_gradient, &times.together,
+                           &times.forward_transfer, &times.backward_transfer}) {
+    asked_.push_back(list->size());
+    for (const Seconds time : *list) asked_.push_back(std::bit_cast<std::uint64_t>(time.value));
+  }
+  const auto found = simulations_.find(asked_);
+  if (found != simulations_.end()) return found->second;
+  const std::size_t kept = asked_.size() + 3 * static_cast<std::size_t>(plan.pp);
+  if (kept_times_ + kept > most_kept_times) {
+    simulations_.clear();
+    kept_times_ = 0;
+  }
+  kept_times_ += kept;
+  return simulations_.emplace(asked_, simulate(program(plan, m), times, scratch_)).first->second;
 }
 
 }  // namespace costmodel

@@ -1,5 +1,5 @@
 // What one plan leaves behind for the next: the prices of layers, and the schedules with what they
-// hold in flight. The only state that pricing keeps; not thread-safe.
+// hold in flight and how they ran. The only state that pricing keeps; not thread-safe.
 #pragma once
 
 #include <array>
@@ -52,6 +52,8 @@ struct HeldMixes {
 
 // Of the schedules that a cache keeps for plans to come, the most actions; some 30 bytes each.
 inline constexpr std::int64_t most_kept_actions = std::int64_t{1} << 22;
+// Of simulations, numbers of 8 bytes.
+inline constexpr std::size_t most_kept_times = std::size_t{1} << 19;
 
 // Every call must be for the workload of the first one, but for its global batch.
 class PriceCache {
@@ -65,6 +67,10 @@ class PriceCache {
   HeldMixes held(const ParallelPlan& plan, std::int64_t micro_batches, const ModelSpec& model);
   // The schedule of a plan, of a kind that does not split the backward. Valid until the next call.
   const SimulationProgram& program(const ParallelPlan& plan, std::int64_t micro_batches);
+  // Its simulation. Plans that differ in what no micro-batch waits for, such as how optimizer
+  // states are sharded, share one. Valid until the next call.
+  const SimulationResult& simulated(const ParallelPlan& plan, std::int64_t micro_batches,
+                                    const PipelineTimes& times);
 
  private:
   // Kind and recomputation; sequence parallelism, whether gradients are accumulated in a buffer,
@@ -74,7 +80,11 @@ class PriceCache {
     std::size_t operator()(const LayerKey& key) const;
   };
   using ScheduleKey = std::array<std::int64_t, 5>;  // kind, p, v, m, group
-  using StagesKey = std::array<std::int64_t, 4>;    // how folded, p, v, recomputed layers
+  using TimesKey = std::vector<std::uint64_t>;      // schedule, and the bits of its times
+  struct TimesHash {
+    std::size_t operator()(const TimesKey& key) const;
+  };
+  using StagesKey = std::array<std::int64_t, 4>;  // how folded, p, v, recomputed layers
   static LayerKey key_of(const ParallelPlan& plan, const Workload& on);
   const LayerCost& layer(LayerKey key, LayerKind kind, const ParallelPlan& plan, Recomputed what,
                          const Workload& on);
@@ -88,6 +98,10 @@ class PriceCache {
   std::map<ScheduleKey, InFlight> in_flight_;
   std::map<ScheduleKey, SimulationProgram> programs_;
   std::int64_t kept_actions_ = 0;  // of programs_
+  std::unordered_map<TimesKey, SimulationResult, TimesHash> simulations_;
+  std::size_t kept_times_ = 0;   // of simulations_
+  TimesKey asked_;               // keeps its capacity between calls
+  std::vector<double> scratch_;  // of simulations
 };
 
 }  // namespace costmodel

@@ -224,7 +224,10 @@ bool ready(std::span<const Action> cell, int stages, DoneTable& done) {
 
 std::vector<OrderedAction> execution_order(const Schedule& s) {
   DoneTable done(s.stages(), s.micro_batches);
+  std::size_t total = 0;
+  for (const Actions& list : s.actions) total += list.size();
   std::vector<OrderedAction> order;
+  order.reserve(total);
   std::vector<std::size_t> at(static_cast<std::size_t>(s.ranks), 0);
   const auto advance = [&](std::size_t rank) {
     const auto& list = s.actions[rank];

@@ -7,6 +7,56 @@
 
 namespace costmodel {
 
+namespace {
+
+// Sorts the items by the step at which they would run if all took equally long. Neighbours are then
+// on different ranks and do not wait for one another, so that a processor works on several at once;
+// in the order in which they are found, each waits for the one before. A rank's own order stays.
+void sort_by_step(SimulationProgram& program) {
+  const std::size_t n = program.items.size();
+  std::vector<std::int32_t> step(n), next(static_cast<std::size_t>(program.ranks), 0), place;
+  for (std::size_t i = 0; i < n; ++i) {
+    const auto& item = program.items[i];
+    std::int32_t& at = next[static_cast<std::size_t>(item.rank)];
+    if (item.dependency >= 0)
+      at = std::max(at, step[static_cast<std::size_t>(item.dependency)] + 1);
+    step[i] = at++;
+    if (place.size() < static_cast<std::size_t>(at) + 1)
+      place.resize(static_cast<std::size_t>(at) + 1);
+    ++place[static_cast<std::size_t>(at)];
+  }
+  for (std::size_t k = 1; k < place.size(); ++k) place[k] += place[k - 1];
+  auto items = program.items;
+  auto micro_batch = program.micro_batch;
+  for (std::size_t i = 0; i < n; ++i) {
+    const std::int32_t to = place[static_cast<std::size_t>(step[i])]++;
+    step[i] = to;  // from here on the item's place: what it depends on stands before it
+    items[static_cast<std::size_t>(to)] = program.items[i];
+    micro_batch[static_cast<std::size_t>(to)] = program.micro_batch[i];
+  }
+  for (auto& item : items)
+    if (item.dependency >= 0) item.dependency = step[static_cast<std::size_t>(item.dependency)];
+  program.items = std::move(items);
+  program.micro_batch = std::move(micro_batch);
+}
+
+std::vector<SimulationProgram::Rank> ranks_of(const SimulationProgram& program) {
+  std::vector<SimulationProgram::Rank> ranks(static_cast<std::size_t>(program.ranks));
+  for (std::size_t i = 0; i < program.items.size(); ++i) {
+    auto& rank = ranks[static_cast<std::size_t>(program.items[i].rank)];
+    const auto index = static_cast<std::int32_t>(i);
+    if (rank.first < 0) rank.first = index;
+    if (program.items[i].duration % 3 == 1) {
+      rank.last_backward = index;
+      rank.before = rank.last;
+    }
+    rank.last = index;
+  }
+  return ranks;
+}
+
+}  // namespace
+
 SimulationProgram compile(const Schedule& s) {
   SimulationProgram program;
   program.ranks = s.ranks;
@@ -57,6 +107,8 @@ SimulationProgram compile(const Schedule& s) {
                   static_cast<std::int16_t>(!free_running && elsewhere(to))});
   }
   SHARDPLAN_CHECK(program.items.size() == total);
+  if (!joined) sort_by_step(program);
+  program.by_rank = ranks_of(program);
   return program;
 }
 
@@ -147,11 +199,11 @@ double replay(const SimulationProgram& program, const PipelineTimes& times,
   const std::size_t n = program.items.size();
   const auto stages = static_cast<std::size_t>(program.stages);
   const auto ranks = static_cast<std::size_t>(program.ranks);
-  scratch.resize(n + 3 * stages + ranks);
-  std::fill(scratch.begin(), scratch.end(), 0.0);
-  double* const end = scratch.data();
+  if (scratch.size() < n + 3 * stages + ranks) scratch.resize(n + 3 * stages + ranks);
+  double* const end = scratch.data();  // every item's is written before it is read
   double* const duration = end + n;
   double* const free_at = duration + 3 * stages;
+  std::fill(duration, free_at + ranks, 0.0);
   for (std::size_t k = 0; k < stages; ++k) {
     duration[3 * k] = times.forward[k].value;
     duration[3 * k + 1] = times.backward[k].value;
@@ -173,21 +225,69 @@ double replay(const SimulationProgram& program, const PipelineTimes& times,
   return *std::max_element(free_at, free_at + ranks);
 }
 
-template <class Visit>
-double replay(const SimulationProgram& program, const PipelineTimes& times,
-              std::vector<double>& scratch, Visit visit) {
-  if (times.forward_transfer.empty())
-    return replay(program, times, scratch, AlikeTransfers(times), visit);
-  return replay(program, times, scratch, OwnTransfers(times), visit);
+constexpr auto no_visit = [](std::size_t, double, double, double, const auto&) {};
+
+template <class Run>
+auto with_transfers(const PipelineTimes& times, Run run) {
+  if (times.forward_transfer.empty()) return run(AlikeTransfers(times));
+  return run(OwnTransfers(times));
 }
 
 }  // namespace
 
 Seconds simulate_makespan(const SimulationProgram& program, const PipelineTimes& times,
                           std::vector<double>& scratch) {
-  return Seconds(
-      replay(program, times, scratch, [](std::size_t, double, double, double, const auto&) {}));
+  return with_transfers(times, [&](const auto& transfers) {
+    return Seconds(replay(program, times, scratch, transfers, no_visit));
+  });
 }
+
+namespace {
+
+// The result of a replay whose cells are visited: the program's items do not say when they start.
+template <class Transfers>
+void simulate_cells(const SimulationProgram& program, const PipelineTimes& times,
+                    std::vector<double>& scratch, const Transfers& transfers,
+                    SimulationResult& result) {
+  const auto visit = [&](std::size_t i, double start, double /*end*/, double made, const auto&) {
+    const auto& item = program.items[i];
+    const auto rank = static_cast<std::size_t>(item.rank);
+    result.finish[rank] = Seconds(made + transfers.held(item));
+    if (result.begin[rank].value < 0) result.begin[rank] = Seconds(start);
+    if (item.duration % 3 == 1) result.last_backward_start[rank] = Seconds(start);
+  };
+  result.makespan = Seconds(replay(program, times, scratch, transfers, visit));
+}
+
+// The replay of single items is the search's inner loop: it visits none, and the few times that are
+// asked for follow from the ends that it leaves behind.
+template <class Transfers>
+void simulate_items(const SimulationProgram& program, const PipelineTimes& times,
+                    std::vector<double>& scratch, const Transfers& transfers,
+                    SimulationResult& result) {
+  result.makespan = Seconds(replay(program, times, scratch, transfers, no_visit));
+  const double* const end = scratch.data();
+  const auto end_of = [&](std::int32_t i) { return end[static_cast<std::size_t>(i)]; };
+  const auto item_at = [&](std::int32_t i) { return program.items[static_cast<std::size_t>(i)]; };
+  const auto free_after = [&](std::int32_t i) {
+    return i < 0 ? 0.0 : end_of(i) + transfers.held(item_at(i));
+  };
+  const auto start_of = [&](std::int32_t i, std::int32_t before) {
+    const Item item = item_at(i);
+    const double free = free_after(before);
+    return Seconds(
+        item.dependency < 0 ? free : std::max(free, end_of(item.dependency) + transfers.in(item)));
+  };
+  for (std::size_t r = 0; r < program.by_rank.size(); ++r) {
+    const SimulationProgram::Rank& rank = program.by_rank[r];
+    if (rank.first >= 0) result.begin[r] = start_of(rank.first, -1);
+    if (rank.last_backward >= 0)
+      result.last_backward_start[r] = start_of(rank.last_backward, rank.before);
+    result.finish[r] = Seconds(free_after(rank.last));
+  }
+}
+
+}  // namespace
 
 SimulationResult simulate(const SimulationProgram& program, const PipelineTimes& times,
                           std::vector<double>& scratch) {
@@ -195,15 +295,12 @@ SimulationResult simulate(const SimulationProgram& program, const PipelineTimes&
   result.finish.resize(static_cast<std::size_t>(program.ranks));
   result.begin.resize(static_cast<std::size_t>(program.ranks), Seconds(-1));
   result.last_backward_start.resize(static_cast<std::size_t>(program.ranks));
-  const auto visit = [&](std::size_t i, double start, double /*end*/, double made,
-                         const auto& transfers) {
-    const auto& item = program.items[i];
-    const auto rank = static_cast<std::size_t>(item.rank);
-    result.finish[rank] = Seconds(made + transfers.held(item));
-    if (result.begin[rank].value < 0) result.begin[rank] = Seconds(start);
-    if (item.duration % 3 == 1) result.last_backward_start[rank] = Seconds(start);
-  };
-  result.makespan = Seconds(replay(program, times, scratch, visit));
+  with_transfers(times, [&](const auto& transfers) {
+    if (program.cells.empty())
+      simulate_items(program, times, scratch, transfers, result);
+    else
+      simulate_cells(program, times, scratch, transfers, result);
+  });
   return result;
 }
 
@@ -235,7 +332,8 @@ Timeline simulate_timeline(const SimulationProgram& program, const PipelineTimes
                                  Seconds(made) + transfer});
     }
   };
-  replay(program, times, scratch, visit);
+  with_transfers(times,
+                 [&](const auto& transfers) { replay(program, times, scratch, transfers, visit); });
   std::stable_sort(timeline.events.begin(), timeline.events.end(),
                    [](const Event& a, const Event& b) {
                      if (a.rank != b.rank) return a.rank < b.rank;

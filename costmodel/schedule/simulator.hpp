@@ -23,9 +23,16 @@ struct SimulationProgram {
     std::int16_t remote;    // the dependency is on another rank
     std::int16_t sends;     // the result is sent to another rank
   };
+  // What is known of a rank's times after a replay: indices of items, -1: none.
+  struct Rank {
+    std::int32_t first = -1, last_backward = -1;
+    std::int32_t before = -1;  // what runs before that backward
+    std::int32_t last = -1;
+  };
   int ranks = 1;
   int stages = 1;
   std::vector<Item> items;
+  std::vector<Rank> by_rank;
   std::vector<std::int32_t> micro_batch;  // by item, for the timeline
   // By item, the items of the cell that it begins, 0 inside of one; empty when all run alone.
   std::vector<std::int32_t> cells;

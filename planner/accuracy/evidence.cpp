@@ -1,12 +1,13 @@
 #include "planner/accuracy/evidence.hpp"
 
 #include <algorithm>
+#include <numeric>
 #include <sstream>
 #include <string_view>
 
 #include "costmodel/base/input_file.hpp"
 #include "costmodel/base/path.hpp"
-#include "costmodel/config/map_reader.hpp"
+#include "costmodel/config/key.hpp"
 #include "costmodel/config/yaml.hpp"
 
 namespace planner {
@@ -55,69 +56,137 @@ std::vector<std::string> evidence_files(const std::vector<std::string>& operands
   return files;
 }
 
-Measured read_measured(const Value& map) {
-  costmodel::MapReader reader(map, "measured");
-  Measured measured;
-  measured.iteration = reader.number("iteration_s", costmodel::Dimension::time, 1e-9, 1e9);
-  measured.peak_memory = reader.number("peak_memory_bytes", costmodel::Dimension::size, 1, 1e15);
-  measured.peak_allocated =
-      reader.number("peak_allocated_bytes", costmodel::Dimension::size, 1, 1e15);
-  measured.fits = reader.boolean("fits");
-  reader.finish();
-  return measured;
+using costmodel::Dimension;
+using costmodel::Key;
+using costmodel::Keys;
+using costmodel::MapReader;
+namespace key = costmodel::key;
+
+Key<Measured> figure(std::string_view name, std::optional<double> Measured::*field,
+                     Dimension dimension, double least, double most, std::string_view help) {
+  return key::special<Measured>(
+      name, [=] { return costmodel::number_text(dimension, least, most); }, help,
+      [=](MapReader& reader, Measured& measured) {
+        measured.*field = reader.number(name, dimension, least, most);
+      });
+}
+
+const Keys<Measured>& measured_rows() {
+  static const auto keys = key::rows<Measured>(
+      figure("iteration_s", &Measured::iteration, Dimension::time, 1e-9, 1e9,
+             "seconds of an iteration"),
+      figure("peak_memory_bytes", &Measured::peak_memory, Dimension::size, 1, 1e15,
+             "peak of a device, as the stack's log counts it"),
+      figure("peak_allocated_bytes", &Measured::peak_allocated, Dimension::size, 1, 1e15,
+             "what PyTorch's tensors took at the peak (max_memory_allocated)"),
+      key::flag<Measured>("fits", &Measured::fits, "whether the run fitted in memory"));
+  return keys;
+}
+
+const Keys<KindSeconds>& kind_rows() {
+  static const auto keys = [] {
+    Keys<KindSeconds> all;
+    for (std::size_t i = 0; i + 1 < kind_keys.size(); ++i) {
+      all.push_back(key::number<KindSeconds>(
+          kind_keys[i], [i](KindSeconds& kinds) -> double& { return kinds[i]; }, 0, 1e9,
+          "seconds of an iteration in kernels of that kind"));
+    }
+    return all;
+  }();
+  return keys;
 }
 
 // What the file leaves out of the iteration is in no kernel.
-KindSeconds read_kinds(const Value& map, const Measured& measured) {
-  costmodel::MapReader reader(map, "kinds");
+void read_kinds(const Value& map, EvidenceRun& run) {
   KindSeconds kinds{};
-  double all = 0;
-  for (std::size_t i = 0; i + 1 < kinds.size(); ++i) {
-    kinds[i] = reader.number(kind_keys[i], costmodel::Dimension::time, 0, 1e9).value_or(0);
-    all += kinds[i];
-  }
-  reader.finish();
-  if (!measured.iteration || all > *measured.iteration) {
+  costmodel::read_map(map, "kinds", kind_rows(), kinds);
+  const double all = std::accumulate(kinds.begin(), kinds.end(), 0.0);
+  if (!run.measured.iteration || all > *run.measured.iteration) {
     throw ConfigError(map.mark, "kinds take longer than the iteration",
                       "seconds of one iteration, of kernels that do not overlap");
   }
-  kinds.back() = *measured.iteration - all;
-  return kinds;
+  kinds.back() = *run.measured.iteration - all;
+  run.kinds = kinds;
+}
+
+// `measured` stands before what is compared with it.
+const Keys<EvidenceRun>& run_rows() {
+  static const auto keys = [] {
+    auto measured =
+        key::required(key::map<EvidenceRun>("measured", &EvidenceRun::measured, measured_rows()));
+    measured.help = "what was measured";
+    auto all = key::rows<EvidenceRun>(
+        key::required(key::text<EvidenceRun>("id", &EvidenceRun::id, "the run's name")), measured,
+        Key<EvidenceRun>{"kinds", "", key::fixed_text("a map"),
+                         [](MapReader& reader, EvidenceRun& run) {
+                           if (const Value* kinds = reader.optional("kinds"))
+                             read_kinds(*kinds, run);
+                         },
+                         [] { return costmodel::described(kind_rows(), "."); }},
+        key::text<EvidenceRun>("contradicted", &EvidenceRun::contradicted,
+                               "how the source's own figures contradict each other"),
+        key::text<EvidenceRun>("unstated", &EvidenceRun::unstated,
+                               "what memory depends on and the source leaves open"),
+        key::flag<EvidenceRun>("decides", &EvidenceRun::decides,
+                               "whether constants are fitted to it; absent: true"));
+    for (const char* part : {"model", "cluster", "training", "plan", "search"}) {
+      all.push_back(key::special<EvidenceRun>(part, key::fixed_text("as in a scenario"),
+                                              "of the run",
+                                              [part](MapReader& reader, EvidenceRun& run) {
+                                                if (const Value* value = reader.optional(part))
+                                                  run.scenario.set(part, *value);
+                                              }));
+    }
+    for (const char* note : {"reported", "where", "confidence", "notes", "flags"})
+      all.push_back(key::note<EvidenceRun>(note, "for people"));
+    return all;
+  }();
+  return keys;
 }
 
 EvidenceRun read_run(const Value& map) {
-  costmodel::MapReader reader(map, "run");
   EvidenceRun run;
-  run.id = read_text(reader.required("id"), "id");
-  run.measured = read_measured(reader.required("measured"));
-  if (const Value* kinds = reader.optional("kinds")) run.kinds = read_kinds(*kinds, run.measured);
-  run.contradicted = reader.text("contradicted").value_or("");
-  run.unstated = reader.text("unstated").value_or("");
-  run.decides = reader.boolean("decides").value_or(true);
   run.scenario.kind = Value::Kind::map;
   run.scenario.mark = map.mark;
-  for (const auto* key : {"model", "cluster", "training", "plan", "search"}) {
-    if (const Value* part = reader.optional(key)) run.scenario.set(key, *part);
-  }
-  for (const auto* key : {"reported", "where", "confidence", "notes", "flags"})
-    reader.optional(key);
-  reader.finish();
+  costmodel::read_map(map, "run", run_rows(), run);
   return run;
+}
+
+// An evidence file, of training or of serving.
+struct WrittenFile {
+  const Value* defaults = nullptr;
+  const Value* runs = nullptr;
+};
+
+const Keys<WrittenFile>& file_rows() {
+  static const auto keys = key::rows<WrittenFile>(
+      key::note<WrittenFile>("source", "what published the runs: for people"),
+      key::note<WrittenFile>("notes", "for people"),
+      key::special<WrittenFile>("defaults", key::fixed_text("a map"), "merged under every run",
+                                [](MapReader& reader, WrittenFile& file) {
+                                  file.defaults = reader.optional("defaults");
+                                }),
+      key::required(
+          key::list<WrittenFile>("runs", run_rows(), "the measured runs",
+                                 [](const Value& list, WrittenFile& file) { file.runs = &list; })));
+  return keys;
 }
 
 void read_written(const std::string& file, std::vector<WrittenRun>& runs) {
   const Value root = costmodel::load_yaml(file, costmodel::measurement_limits);
-  costmodel::MapReader reader(root, "evidence");
-  for (const auto* key : {"source", "notes"}) reader.optional(key);
-  const Value* defaults = reader.optional("defaults");
-  const Value& list = reader.required("runs");
-  reader.finish();
-  for (const Value& run : list.items) {
-    runs.push_back({costmodel::stem_of(file), defaults != nullptr ? merged(*defaults, run) : run});
+  WrittenFile written;
+  costmodel::read_map(root, "evidence", file_rows(), written);
+  for (const Value& run : written.runs->items) {
+    runs.push_back({costmodel::stem_of(file),
+                    written.defaults != nullptr ? merged(*written.defaults, run) : run});
   }
 }
 
 }  // namespace
+
+std::vector<costmodel::KeyText> evidence_keys() {
+  return costmodel::described(file_rows(), "evidence.");
+}
 
 std::string_view kind_name(std::size_t kind) {
   return kind < costmodel::kernel_kind_names.size() ? costmodel::kernel_kind_names[kind]

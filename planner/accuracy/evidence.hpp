@@ -9,6 +9,7 @@
 #include <tuple>
 #include <vector>
 
+#include "costmodel/config/key_text.hpp"
 #include "costmodel/config/search_path.hpp"
 #include "costmodel/cost/kernel_time.hpp"
 #include "costmodel/scenario/scenario.hpp"
@@ -33,6 +34,9 @@ inline constexpr auto kind_keys = [] {
   return all;
 }();
 std::string_view kind_name(std::size_t kind);
+
+// The keys of an evidence file, and of a run of training: "evidence.runs[].id".
+std::vector<costmodel::KeyText> evidence_keys();
 
 // A run of an evidence file, merged with the file's `defaults`.
 struct EvidenceRun {

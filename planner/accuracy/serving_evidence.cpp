@@ -3,10 +3,11 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <utility>
 
 #include "costmodel/base/input_file.hpp"
 #include "costmodel/base/path.hpp"
-#include "costmodel/config/map_reader.hpp"
+#include "costmodel/config/key.hpp"
 #include "costmodel/serving/serving_reader.hpp"
 #include "planner/accuracy/evidence.hpp"
 
@@ -19,55 +20,102 @@ using costmodel::Value;
 
 namespace {
 
+using costmodel::Keys;
+namespace key = costmodel::key;
+
+struct MeasuredServing {
+  std::optional<double> output, total, requests, tpot, ttft, e2e;
+};
+
+const Keys<MeasuredServing>& measured_serving_rows() {
+  using M = MeasuredServing;
+  static const auto keys = [] {
+    const auto row = [](std::string_view name, std::optional<double> M::*field,
+                        std::string_view help) {
+      const Dimension dimension = name.ends_with("per_s") ? Dimension::count : Dimension::time;
+      const double most = dimension == Dimension::time ? 1e7 : 1e12;
+      return key::special<M>(
+          name, [=] { return costmodel::number_text(dimension, 1e-6, most); }, help,
+          [=](MapReader& reader, M& measured) {
+            measured.*field = reader.number(name, dimension, 1e-6, most);
+          });
+    };
+    return key::rows<M>(row("output_tokens_per_s", &M::output, "tokens made a second"),
+                        row("total_tokens_per_s", &M::total, "the same with those of the prompts"),
+                        row("requests_per_s", &M::requests, "requests answered a second"),
+                        row("tpot_s", &M::tpot, "mean time of a token after the first"),
+                        row("ttft_s", &M::ttft, "mean time to the first token"),
+                        row("e2e_s", &M::e2e, "mean time of a request"));
+  }();
+  return keys;
+}
+
 // Of a rate of requests or of all tokens the rate of output tokens follows, for the lengths are
 // known.
-std::vector<ServingFigure> read_figures(const Value& map, const costmodel::ServingSpec& serving) {
-  MapReader reader(map, "measured");
-  const auto rate = [&](std::string_view name) {
-    return reader.number(name, Dimension::count, 1e-6, 1e12);
-  };
-  const auto time = [&](std::string_view name) {
-    return reader.number(name, Dimension::time, 1e-6, 1e7);
-  };
+std::vector<ServingFigure> figures_of(const MeasuredServing& m,
+                                      const costmodel::ServingSpec& serving) {
   std::vector<ServingFigure> figures;
-  const auto output = rate("output_tokens_per_s"), total = rate("total_tokens_per_s"),
-             requests = rate("requests_per_s");
   const double in = serving.input.mean, out = serving.output.mean;
-  if (output) {
-    figures.push_back({ServingMetric::throughput, *output});
-  } else if (total) {
-    figures.push_back({ServingMetric::throughput, *total * out / (in + out)});
-  } else if (requests) {
-    figures.push_back({ServingMetric::throughput, *requests * out});
+  if (m.output) {
+    figures.push_back({ServingMetric::throughput, *m.output});
+  } else if (m.total) {
+    figures.push_back({ServingMetric::throughput, *m.total * out / (in + out)});
+  } else if (m.requests) {
+    figures.push_back({ServingMetric::throughput, *m.requests * out});
   }
-  if (const auto t = time("tpot_s")) figures.push_back({ServingMetric::tpot, *t});
-  if (const auto t = time("ttft_s")) figures.push_back({ServingMetric::ttft, *t});
-  if (const auto t = time("e2e_s")) figures.push_back({ServingMetric::e2e, *t});
-  reader.finish();
+  if (m.tpot) figures.push_back({ServingMetric::tpot, *m.tpot});
+  if (m.ttft) figures.push_back({ServingMetric::ttft, *m.ttft});
+  if (m.e2e) figures.push_back({ServingMetric::e2e, *m.e2e});
   return figures;
 }
 
-ServingRun read_serving_run(const WrittenRun& written, const costmodel::ConfigPath& path) {
-  MapReader reader(written.run, "run");
+struct ReadRun {
   ServingRun run;
-  run.source = written.source;
-  run.id = read_text(reader.required("id"), "id");
-  run.confidence = reader.text("confidence").value_or("");
   Value scenario;
-  scenario.kind = Value::Kind::map;
-  scenario.mark = written.run.mark;
-  for (const auto* key : {"workload", "model", "cluster", "serving", "plan"}) {
-    if (const Value* part = reader.optional(key)) scenario.set(key, *part);
-  }
+  MeasuredServing measured;
+};
+
+const Keys<ReadRun>& serving_run_rows() {
+  static const auto keys = [] {
+    auto measured = key::required(key::map<ReadRun>(
+        "measured", [](ReadRun& r) -> MeasuredServing& { return r.measured; },
+        measured_serving_rows()));
+    measured.help = "what was measured";
+    auto all = key::rows<ReadRun>(
+        key::required(key::text<ReadRun>(
+            "id", [](ReadRun& r) -> std::string& { return r.run.id; }, "the run's name")),
+        key::text<ReadRun>(
+            "confidence", [](ReadRun& r) -> std::string& { return r.run.confidence; },
+            "how sure the source is"),
+        measured);
+    for (const char* part : {"workload", "model", "cluster", "serving", "plan"}) {
+      all.push_back(key::special<ReadRun>(part, key::fixed_text("as in a scenario"), "of the run",
+                                          [part](MapReader& reader, ReadRun& r) {
+                                            if (const Value* value = reader.optional(part))
+                                              r.scenario.set(part, *value);
+                                          }));
+    }
+    for (const char* note : {"reported", "where", "notes"})
+      all.push_back(key::note<ReadRun>(note, "for people"));
+    return all;
+  }();
+  return keys;
+}
+
+ServingRun read_serving_run(const WrittenRun& written, const costmodel::ConfigPath& path) {
+  ReadRun read;
+  read.scenario.kind = Value::Kind::map;
+  read.scenario.mark = written.run.mark;
+  costmodel::read_map(written.run, "run", serving_run_rows(), read);
+  ServingRun run = std::move(read.run);
+  run.source = written.source;
   // A run that was measured had a length that its cache holds, whatever it was.
-  if (Value* serving = scenario.find("serving");
+  if (Value* serving = read.scenario.find("serving");
       serving != nullptr && serving->is_map() && serving->find("max_model_len") == nullptr) {
     serving->set("max_model_len", costmodel::scalar_value("auto"));
   }
-  for (const auto* key : {"reported", "where", "notes"}) reader.optional(key);
-  run.scenario = read_serving(scenario, run.id, path);
-  run.figures = read_figures(reader.required("measured"), run.scenario.serving);
-  reader.finish();
+  run.scenario = read_serving(read.scenario, run.id, path);
+  run.figures = figures_of(read.measured, run.scenario.serving);
   return run;
 }
 
@@ -86,6 +134,10 @@ double of(const costmodel::ServingEstimate& e, ServingMetric metric) {
 }
 
 }  // namespace
+
+std::vector<costmodel::KeyText> serving_evidence_keys() {
+  return costmodel::described(serving_run_rows(), "evidence.runs[].");
+}
 
 double ServingFigure::log_error() const { return std::log(predicted / measured); }
 

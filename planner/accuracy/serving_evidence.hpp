@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "costmodel/config/key_text.hpp"
 #include "costmodel/config/search_path.hpp"
 #include "costmodel/serving/serving_estimate.hpp"
 
@@ -30,6 +31,9 @@ struct ServingRun {
   std::string device() const { return scenario.cluster.device.name; }
   std::string engine() const { return scenario.serving.engine.family; }
 };
+
+// The keys of a run of serving: "evidence.runs[].id".
+std::vector<costmodel::KeyText> serving_evidence_keys();
 
 // Whether the first of the files, or of the folder's, holds runs of serving: training's are another
 // scorecard, and readers of either refuse the other's.

@@ -13,6 +13,8 @@
 #include "costmodel/base/error.hpp"
 #include "costmodel/base/escape.hpp"
 #include "costmodel/base/json_text.hpp"
+#include "planner/accuracy/evidence.hpp"
+#include "planner/accuracy/serving_evidence.hpp"
 #include "planner/commands/commands.hpp"
 #include "planner/commands/listing.hpp"
 #include "planner/page/json_rest.hpp"
@@ -38,24 +40,29 @@ struct Node {
 };
 
 // "cluster.tiers[].name" is under cluster, tiers, [], name.
+void add_key(const KeyText& key, Node& root) {
+  Node* at = &root;
+  std::string name;
+  const auto descend = [&] {
+    if (!name.empty()) at = &at->part(name);
+    name.clear();
+  };
+  for (const char c : key.name) {
+    if (c == '.' || c == '[') descend();
+    if (c != '.') name += c;
+  }
+  descend();
+  if (!at->allowed.empty()) return;
+  at->help = key.help;
+  at->allowed = key.allowed;
+}
+
 Node tree_of_keys() {
   Node root;
-  for (const auto& row : listing("keys", {}, {}).table.rows) {
-    Node* at = &root;
-    std::string name;
-    const auto descend = [&] {
-      if (!name.empty()) at = &at->part(name);
-      name.clear();
-    };
-    for (const char c : row[0]) {
-      if (c == '.' || c == '[') descend();
-      if (c != '.') name += c;
-    }
-    descend();
-    if (!at->allowed.empty()) continue;
-    at->help = row[1];
-    at->allowed = row[2];
-  }
+  for (const auto& row : listing("keys", {}, {}).table.rows)
+    add_key({row[0], row[2], row[1]}, root);
+  for (const auto& keys : {evidence_keys(), serving_evidence_keys()})
+    for (const KeyText& key : keys) add_key(key, root);
   return root;
 }
 
@@ -206,24 +213,20 @@ Json schema_of_scenario(const Node& root) {
           {"additionalProperties", false}};
 }
 
-// Published runs, a scenario each; what is for people alone is not looked into.
-Json schema_of_evidence() {
-  Json parts = Json::object();
-  for (const char* part : {"model", "cluster", "training", "plan", "workload", "serving"})
-    parts[part] = {{"$ref", fmt::format("#/$defs/scenario/properties/{}", part)}};
-  Json run{
-      {"type", "object"},
-      {"properties",
-       {{"id", {{"type", Json::array({"string", "number"})}}}, {"measured", {{"type", "object"}}}}},
-      {"required", Json::array({"id", "measured"})}};
-  run["properties"].update(parts);
-  return {{"type", "object"},
-          {"properties",
-           {{"source", Json::object()},
-            {"notes", Json::object()},
-            {"defaults", {{"type", "object"}, {"properties", parts}}},
-            {"runs", {{"type", "array"}, {"items", run}}}}},
-          {"required", Json::array({"runs"})}};
+// Published runs, a scenario each. Of a run's keys its file's `defaults` may have any.
+Json schema_of_evidence(Node evidence, const Json& scenario) {
+  Json file = map_of(evidence);
+  Json& run = file["properties"]["runs"]["items"];
+  for (auto& [name, schema] : run["properties"].items()) {
+    if (scenario["properties"].contains(name) && name != "notes")
+      schema = {{"$ref", "#/$defs/scenario/properties/" + name}};
+  }
+  Json& defaults = file["properties"]["defaults"];
+  const Json description = defaults["description"];
+  defaults = run;
+  defaults.erase("required");
+  defaults["description"] = description;
+  return file;
 }
 
 // The answers whose keys the schema of answers has: what the writers of JSON write, so that no key
@@ -318,7 +321,7 @@ Json definitions() {
   all["scenario"] = schema_of_scenario(root);
   all["scenario"]["properties"]["training"]["properties"]["stack"] = named("stack");
   all["scenario"]["properties"]["serving"]["properties"]["stack"] = named("engine");
-  all["evidence"] = schema_of_evidence();
+  all["evidence"] = schema_of_evidence(keys.part("evidence"), all["scenario"]);
   return all;
 }
 

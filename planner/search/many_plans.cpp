@@ -12,6 +12,7 @@
 #include "costmodel/base/escape.hpp"
 #include "costmodel/base/parallel_for.hpp"
 #include "costmodel/estimate/evaluator.hpp"
+#include "costmodel/scenario/plan_reader.hpp"
 
 namespace planner {
 
@@ -67,13 +68,27 @@ const NumberKey& key_of(const std::string& name) {
                     known_names(name, known));
 }
 
-// Sets the key; false where its field has no such number.
-bool set(PlanRequest& plan, const NumberKey& key, std::int64_t value) {
-  return std::visit(
+// Why the value is none of the key's, by the reader of plans; "" where it is one.
+std::string fault_of(const NumberKey& key, std::int64_t value) {
+  const bool word =
+      std::holds_alternative<std::optional<bool> P::*>(key.field) && (value == 0 || value == 1);
+  Value map;
+  map.kind = Value::Kind::map;
+  map.set(key.name, scalar_value(!word ? std::to_string(value) : value == 1 ? "true" : "false"));
+  try {
+    read_plan(map);
+    return "";
+  } catch (const ConfigError& fault) {
+    return fault.what();
+  }
+}
+
+// Sets the key to one of its values.
+void set(PlanRequest& plan, const NumberKey& key, std::int64_t value) {
+  std::visit(
       [&](auto field) {
         using Number = typename std::remove_reference_t<decltype(plan.*field)>::value_type;
         plan.*field = static_cast<Number>(value);
-        return static_cast<std::int64_t>(*(plan.*field)) == value && value >= 0;
       },
       key.field);
 }
@@ -116,6 +131,7 @@ class Pricer {
         columns_(columns),
         evaluator_(scenario.model, scenario.cluster, scenario.training) {
     for (const PlanColumn& column : columns) keys_.push_back(&key_of(column.key));
+    faults_.resize(columns.size());
   }
 
   // The figures of plan i; empty, and why in `error`, where it breaks a rule.
@@ -123,9 +139,9 @@ class Pricer {
     try {
       scenario_.plan = written_;
       for (std::size_t c = 0; c < keys_.size(); ++c) {
-        if (set(scenario_.plan, *keys_[c], columns_[c].values[i])) continue;
-        error = fmt::format("{} = {} is no value of it", keys_[c]->name, columns_[c].values[i]);
-        return {};
+        error = fault_in(c, columns_[c].values[i]);
+        if (!error.empty()) return {};
+        set(scenario_.plan, *keys_[c], columns_[c].values[i]);
       }
       const ParallelPlan plan = unchecked_plan(scenario_);
       if (!is_valid(plan, scenario_.model, scenario_.cluster, scenario_.training)) {
@@ -143,6 +159,12 @@ class Pricer {
   }
 
  private:
+  const std::string& fault_in(std::size_t column, std::int64_t value) {
+    const auto found = faults_[column].find(value);
+    if (found != faults_[column].end()) return found->second;
+    return faults_[column].emplace(value, fault_of(*keys_[column], value)).first->second;
+  }
+
   // Most plans of a grid break one of few rules: an exception and its message a rule, not a plan.
   const std::string& why_invalid(const ParallelPlan& plan) {
     const auto broken =
@@ -163,6 +185,7 @@ class Pricer {
   const std::vector<PlanColumn>& columns_;
   std::vector<const NumberKey*> keys_;
   Evaluator evaluator_;
+  std::vector<std::unordered_map<std::int64_t, std::string>> faults_;  // by column and value
   std::unordered_map<std::string, std::string> messages_;
 };
 

@@ -16,12 +16,25 @@ _FLAGS = {row["name"]: {flag["name"]: flag for flag in row["flags"]} for row in 
 _TAKEN = ("out", "format", "quiet", "color", "help", "version", "page", "list-inputs")
 
 
+def _listed(words, takes):
+    if not hasattr(words, "__iter__"):
+        raise TypeError(f"{takes}, not {words!r}")
+    return list(words)
+
+
+def _json(value, **more):
+    def other(one):
+        raise TypeError(f"a scenario has text, numbers, lists and maps, not {one!r}")
+    try:
+        return json.dumps(_plain(value), default=other, **more)
+    except (RecursionError, ValueError):
+        raise TypeError("a scenario that contains itself has no end") from None
+
+
 def _text_of(scenario):
     """The YAML of what is no name and no file; None of one that is."""
-    if isinstance(scenario, Part):
-        return json.dumps(scenario.to_dict(), indent=1)
-    if isinstance(scenario, dict):
-        return json.dumps(_plain(scenario), indent=1)
+    if isinstance(scenario, (Part, dict)):
+        return _json(scenario, indent=1)
     if isinstance(scenario, str) and ("\n" in scenario or ": " in scenario):
         return scenario
     return None
@@ -47,9 +60,9 @@ def _set_words(settings):
     if isinstance(settings, str):
         return [settings]
     if isinstance(settings, dict):
-        return [f"{key}={value if isinstance(value, str) else json.dumps(_plain(value))}"
+        return [f"{key}={value if isinstance(value, str) else _json(value)}"
                 for key, value in settings.items()]
-    return list(settings)
+    return _listed(settings, 'set takes {"plan.tp": 8} or "plan.tp=8"')
 
 
 def _several(values):
@@ -61,7 +74,7 @@ def _over_words(over):
     if isinstance(over, dict):
         return [f"{key}={','.join(str(_plain(value)) for value in _several(values))}"
                 for key, values in over.items()]
-    return [over] if isinstance(over, str) else list(over)
+    return [over] if isinstance(over, str) else _listed(over or (), 'over takes {"tp": [1, 2]}')
 
 
 def _flag_words(command, arguments):
@@ -74,7 +87,8 @@ def _flag_words(command, arguments):
                             ".save('report.html') and .report('md')")
         flag = known.get(name.rstrip("_").replace("_", "-"))
         if flag is None or flag["name"] in _TAKEN:
-            near = difflib.get_close_matches(name, [f.replace("-", "_") for f in known], 1)
+            names = [f.replace("-", "_") for f in known if f not in _TAKEN]
+            near = difflib.get_close_matches(name, names, 1)
             raise TypeError(f"{command}() has no argument {name!r}"
                             + (f"; did you mean {near[0]!r}?" if near else ""))
         if value is None or value is False:
@@ -113,7 +127,25 @@ def _callback(progress):
             return _Bar()
         except ImportError:
             return None
+    if progress and not callable(progress):
+        raise TypeError(f"progress is True, or called as progress(seconds, done, points), not {progress!r}")
     return progress or None
+
+
+def _checked(words):
+    """Words and texts that the module takes: text, of Unicode and without zero bytes."""
+    from . import InputError
+    for word in words:
+        if not isinstance(word, str):
+            raise TypeError(f"{word!r} is no text, as a name, a file or a setting 'key=value' is")
+        try:
+            fault = "a zero byte" if "\0" in word else word.encode("utf-8") and ""
+        except UnicodeEncodeError:
+            fault = "what is no Unicode character"
+        if fault:
+            raise InputError(f"{word!r} has {fault}; leave it out", wrong=f"{word!r} has {fault}",
+                             remedy="leave it out")
+    return words
 
 
 class _Call:
@@ -124,8 +156,9 @@ class _Call:
         self.operands, self.documents = operands, documents
 
     def answer(self, format, page=False, callback=None):
-        answer = _core.run([self.command, *self.words, "--format", format, "--", *self.operands],
-                           self.documents, page, callback)
+        words = [self.command, *self.words, "--format", format, "--", *self.operands]
+        _checked([*words, *self.documents.values()])
+        answer = _core.run(words, self.documents, page, callback)
         if answer["failure"]:
             from . import NoAnswer
             raise NoAnswer(answer["failure"])
@@ -222,17 +255,27 @@ def _column(key, values, length):
                     "stands in the scenario, or set={'plan." + key + "': ...}")
 
 
-def evaluate_many(scenario, *, threads=1, set=(), config_path=(), progress=None, **columns):
+def _cores():
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def evaluate_many(scenario, *, threads=None, set=(), config_path=(), progress=None, **columns):
     """Figures of many plans of one scenario: evaluate_many(s, tp=[1, 2], pp=[4, 2]).
 
     A column a key of the plan, all of one length, or one number for all; the other keys are the
-    scenario's. Gives a dict
-    of arrays (numpy's where it is there): iteration_s, tokens_per_s, mfu, hfu, bubble_fraction,
-    peak_bytes, capacity_bytes, fits, dp, micro_batches, not a number where a plan breaks a rule,
-    and `errors`, which says why.
+    scenario's. `threads`: one a core where there are plans enough for it. Gives a dict of arrays
+    (numpy's where it is there): iteration_s, tokens_per_s, mfu, hfu, bubble_fraction, peak_bytes,
+    capacity_bytes, fits, dp, micro_batches, not a number where a plan breaks a rule, and `errors`,
+    which says why.
     """
     operands, documents = _operands([scenario])
+    if not columns:
+        raise TypeError("evaluate_many() has no column; name a key of the plan: tp=[1, 2]")
+    config_path = [config_path] if isinstance(config_path, (str, os.PathLike)) else config_path
+    _checked([*operands, *documents.values()])
     length = max((len(values) for values in columns.values() if hasattr(values, "__len__")), default=1)
+    if threads is None:
+        threads = min(_cores(), 1 + length // 256)  # each prices the layers for itself first
     answer = _core.evaluate_many(
         operands[0], documents, [os.fspath(folder) for folder in config_path], _set_words(set),
         {key: _column(key, values, length) for key, values in columns.items()}, threads, _callback(progress))

@@ -5,8 +5,9 @@ import sys
 
 from . import _core, commands, keys
 
+# `list` is a function of the package: types are written with List.
 _HEAD = '''# Made by shardplan.stubs of the records of commands and keys.
-from typing import Any, Callable, Iterable, Literal, Mapping, Optional, Sequence, Union
+from typing import Any, Callable, Iterable, Iterator, List, Literal, Mapping, Optional, Sequence, Union
 from os import PathLike
 
 __version__: str
@@ -28,14 +29,17 @@ class Record(dict[str, Any]):
 
 class Result:
     status: int
-    warnings: list[str]
+    warnings: List[str]
     json: bytes
     interrupted: bool
     best: Optional[Record]
     def __getattr__(self, name: str) -> Any: ...
     def __getitem__(self, key: Any) -> Any: ...
+    def __bool__(self) -> bool: ...
+    def __len__(self) -> int: ...
+    def __iter__(self) -> Iterator[Any]: ...
     def to_dict(self) -> Any: ...
-    def rows(self) -> list[dict[str, Any]]: ...
+    def rows(self) -> List[dict[str, Any]]: ...
     def to_pandas(self) -> Any: ...
     def report(self, format: str = ...) -> str: ...
     def save(self, file: Union[str, PathLike[str]]) -> None: ...
@@ -87,13 +91,16 @@ def _flag_type(flag):
     return "Union[str, int, float, Sequence[str], PathLike[str]]"
 
 
-def _function(name, command, first):
+_PROGRESS = "progress: _Progress = ..., "
+_OWN = _PROGRESS + "page: bool = ..., "  # of the commands that take a scenario and have a page
+
+
+def _function(name, command, first, own=_OWN):
     flags = [f"{flag['name'].replace('-', '_')}{'_' if flag['name'] == 'with' else ''}: "
              f"Optional[{_flag_type(flag)}] = ..."
              for flag in commands._FLAGS[command].values()
              if flag["name"] not in commands._TAKEN and flag["name"] not in ("over", "to")]
-    return (f"def {name}({first}, progress: _Progress = ..., page: bool = ..., "
-            f"{', '.join(flags)}) -> Result: ...")
+    return f"def {name}({first}, {own}{', '.join(flags)}) -> Result: ..."
 
 
 def text():
@@ -107,11 +114,11 @@ def text():
     lines.append(_function("sweep", "sweep", "scenario: _Scenario, over: Union[str, Sequence[str], "
                                              "Mapping[str, Iterable[Any]]], *"))
     lines.append(_function("compare", "compare", "*scenarios: _Scenario"))
-    lines.append(_function("export", "export", "scenario: _Scenario, to: str, *"))
-    lines.append(_function("import_job", "import", "kind: str, source: _File, *"))
-    lines.append(_function("validate", "validate", "*evidence: _File"))
-    lines.append(_function("list", "list", "kind: str, *words: str"))
-    lines.append("def evaluate_many(scenario: _Scenario, *, threads: int = ..., set: _Settings = ..., "
+    lines.append(_function("export", "export", "scenario: _Scenario, to: str, *", ""))
+    lines.append(_function("import_job", "import", "kind: str, source: _File, *", ""))
+    lines.append(_function("validate", "validate", "*evidence: _File", _PROGRESS))
+    lines.append(_function("list", "list", "kind: str, *words: str", ""))
+    lines.append("def evaluate_many(scenario: _Scenario, *, threads: Optional[int] = ..., set: _Settings = ..., "
                  "config_path: Sequence[_File] = ..., progress: _Progress = ..., "
                  "**columns: Any) -> dict[str, Any]: ...\n")
     return "\n".join(lines)

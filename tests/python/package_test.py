@@ -70,8 +70,17 @@ class Inputs(unittest.TestCase):
         self.assertIn("llama-3-8b", caught.exception.remedy)
         with self.assertRaisesRegex(TypeError, "did you mean 'tokens'"):
             shardplan.evaluate(SMALL, tokns=3)
-        with self.assertRaises(shardplan.InputError):
-            shardplan.plan("no-such-scenario")
+        for wrong in ("no-such-scenario", "tiny\0cpu", "model: \ud800\n"):
+            with self.assertRaises(shardplan.InputError):
+                shardplan.plan(wrong)
+        itself = dict(SMALL)
+        itself["plan"] = itself
+        for call in (lambda: shardplan.list(3), lambda: shardplan.evaluate(SMALL, set=[("plan.tp", 2)]),
+                     lambda: shardplan.sweep(SMALL, 3), lambda: shardplan.evaluate(itself),
+                     lambda: shardplan.evaluate({**SMALL, "model": object()}),
+                     lambda: shardplan.plan(SMALL, progress="yes"), lambda: shardplan.evaluate_many(SMALL)):
+            with self.assertRaises(TypeError):
+                call()
 
     def test_nothing_fits_is_an_answer(self):
         found = shardplan.plan({**SMALL, "model": "llama-3.1-405b"})
@@ -127,6 +136,8 @@ class ManyPlans(unittest.TestCase):
         self.assertIn("tp", many["errors"][4])
         self.assertEqual(list(shardplan.evaluate_many(SMALL, tp=tp, zero=0)["errors"]),
                          list(shardplan.evaluate_many(SMALL, tp=tp, zero=[0] * 5)["errors"]))
+        for error in shardplan.evaluate_many(SMALL, tp=[0, -1, 2**62])["errors"]:
+            self.assertIn("allowed: whole numbers 1 to", error)
         for wrong in ([1.5], ["two"], "two"):
             with self.assertRaisesRegex(TypeError, "whole numbers"):
                 shardplan.evaluate_many(SMALL, tp=wrong)
@@ -146,17 +157,24 @@ class Threads(unittest.TestCase):
             thread.join()
         self.assertEqual(answers, 4 * [expected])
 
+    # Long beyond any patience, were it not ended: it says when it has begun to price points.
+    OVER = {"training.global_batch": range(64, 64 * 400, 64), "micro_batch": [1, 2],
+            "zero": [0, 1, 2, 3], "tp": [1, 2, 4, 8]}
+
     def test_an_interrupt_ends_a_sweep_with_what_there_is(self):
-        # Long beyond any patience, were it not ended: it says when it has begun to price points.
         def progress(seconds, done, points):
             if done > 0:
                 _thread.interrupt_main()
-        over = {"training.global_batch": range(64, 64 * 400, 64), "micro_batch": [1, 2],
-                "zero": [0, 1, 2, 3], "tp": [1, 2, 4, 8]}
-        found = shardplan.sweep({**SMALL, "plan": "auto"}, over, progress=progress)
+        found = shardplan.sweep({**SMALL, "plan": "auto"}, self.OVER, progress=progress)
         self.assertTrue(found.interrupted)
         self.assertTrue(0 < len(found.rows()) < 399 * 32)
         self.assertFalse(shardplan.evaluate(SMALL).interrupted)  # and the next call knows nothing of it
+
+    def test_what_progress_throws_is_not_lost(self):
+        def progress(seconds, done, points):
+            raise ZeroDivisionError
+        with self.assertRaises(ZeroDivisionError):
+            shardplan.sweep({**SMALL, "plan": "auto"}, self.OVER, progress=progress)
 
 
 if __name__ == "__main__":

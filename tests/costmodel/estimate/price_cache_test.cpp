@@ -67,6 +67,25 @@ TEST_CASE("prices of a copy outlive the original") {
   CHECK(copy.layers(plan, workload()).kinds[0].again->weights == weights);
 }
 
+TEST_CASE("a schedule is simulated once for equal times") {
+  PriceCache cache;
+  ParallelPlan plan;
+  plan.pp = 2;
+  PipelineTimes times;
+  times.forward.assign(2, Seconds(1));
+  times.backward.assign(2, Seconds(2));
+  const Seconds makespan = cache.simulated(plan, 4, times).makespan;
+  CHECK(makespan == Seconds((4 + 1) * 3));
+  plan.zero = 1;  // no micro-batch waits for it
+  CHECK(&cache.simulated(plan, 4, times) == &cache.simulated(plan, 4, times));
+  times.transfer = Seconds(1);
+  CHECK(cache.simulated(plan, 4, times).makespan > makespan);
+  times.transfer = Seconds(0);
+  times.backward[1] = Seconds(3);
+  CHECK(cache.simulated(plan, 4, times).makespan > makespan);
+  CHECK(cache.simulated(plan, 8, times).makespan > cache.simulated(plan, 4, times).makespan);
+}
+
 TEST_CASE("schedules and their mixes in flight, found once") {
   PriceCache cache;
   ParallelPlan plan;

@@ -194,7 +194,18 @@ TEST_CASE("what is broken is refused") {
     CHECK(fault_of(wrong + rest, "scenario") != "");
   }
   CHECK(fault_of("model: llama-3-8b\n" + rest, "scenario") == "");
-  CHECK(fault_of("runs: [{id: a}]\n", "evidence") != "");
+  CHECK(fault_of("runs: [{id: a, measured: {iteration_s: 2, fits: true}}]\n", "evidence") == "");
+  for (const char* wrong :
+       {"runs: [{id: a}]\n", "runs: [{measured: {fits: true}}]\n", "defaults: {plan: {tp: 2}}\n",
+        "run: []\n", "runs: {id: a}\n", "runs: [{id: a, measured: {iteration: 2}}]\n",
+        "runs: [{id: a, measured: {iteration_s: -2}}]\n",
+        "runs: [{id: a, measured: {fits: perhaps}}]\n",
+        "runs: [{id: a, measured: {}, plan: {tpp: 2}}]\n",
+        "runs: [{id: a, measured: {}, kinds: {products: 1}}]\n",
+        "defaults: {trainning: {}}\nruns: []\n"}) {
+    CAPTURE(wrong);
+    CHECK(fault_of(wrong, "evidence") != "");
+  }
   CHECK_THROWS_WITH_AS(planner::schema_text("modle"), doctest::Contains("did you mean 'model'"),
                        costmodel::ConfigError);
 }

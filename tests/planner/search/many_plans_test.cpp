@@ -47,7 +47,7 @@ TEST_CASE("columns of plans have the figures of each plan alone; equal plans are
 }
 
 TEST_CASE("what is no column of numbers is refused, and an end is an error of the rest") {
-  const std::vector<std::int64_t> one{1}, two{1, 2}, negative{-1};
+  const std::vector<std::int64_t> one{1}, two{1, 2}, wrong{-1, 0, std::int64_t{1} << 32};
   CHECK(contains(config_error([&] {
                    evaluate_many(tiny(), {{"tpp", one}}, 1);
                  }),
@@ -56,7 +56,14 @@ TEST_CASE("what is no column of numbers is refused, and an end is an error of th
                    evaluate_many(tiny(), {{"tp", one}, {"pp", two}}, 1);
                  }),
                  "give every key as many"));
-  CHECK(contains(evaluate_many(tiny(), {{"tp", negative}}, 1).errors[0], "no value"));
+  for (const char* key : {"tp", "pp", "dp", "micro_batch", "vpp", "dp_replicate", "cp", "ep"}) {
+    for (const std::string& error : evaluate_many(tiny(), {{key, wrong}}, 1).errors)
+      CHECK(contains(error, "allowed: whole numbers 1 to"));
+  }
+  CHECK(
+      contains(evaluate_many(tiny(), {{"sequence_parallel", wrong}}, 1).errors[0], "true, false"));
+  CHECK(evaluate_many(tiny(), {{"sequence_parallel", one}}, 1).errors[0].find("true") ==
+        std::string::npos);
   const ManyPlans stopped = evaluate_many(tiny(), {{"tp", two}}, 1, [] { return true; });
   CHECK(stopped.errors[0] == "interrupted");
 }
