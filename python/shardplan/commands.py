@@ -1,6 +1,7 @@
 """The commands as functions."""
 
 import array
+import contextlib
 import difflib
 import json
 import operator
@@ -120,16 +121,25 @@ class _Bar:
         self._bar.n = done
         self._bar.set_postfix_str(f"{seconds:.0f} s")
 
+    def close(self):
+        self._bar.close()
 
-def _callback(progress):
+
+@contextlib.contextmanager
+def _called_back(progress):
+    """The callback of progress; a bar is closed in the end."""
     if progress is True:
         try:
-            return _Bar()
+            bar = _Bar()
         except ImportError:
-            return None
+            yield None
+        else:
+            with contextlib.closing(bar):
+                yield bar
+        return
     if progress and not callable(progress):
         raise TypeError(f"progress is True, or called as progress(seconds, done, points), not {progress!r}")
-    return progress or None
+    yield progress or None
 
 
 def _checked(words):
@@ -170,7 +180,8 @@ class _Call:
 
 def _run(command, operands, documents, words, progress=None, page=False):
     call = _Call(command, words, operands, documents)
-    return Result(call.answer("json", page, _callback(progress)), call)
+    with _called_back(progress) as callback:
+        return Result(call.answer("json", page, callback), call)
 
 
 def _of_scenarios(command, scenarios, progress, page, flags):
@@ -238,19 +249,29 @@ def list_(kind, *words, **flags):
     return _run("list", [kind, *words], {}, _flag_words("list", flags))
 
 
+def _whole_numbers(values):
+    """The bytes of an array of numpy's or a column of pandas as 64-bit integers; None of others."""
+    import numpy
+    column = numpy.asarray(values)
+    if column.ndim != 1 or column.dtype.kind not in "iufb":
+        return None
+    with numpy.errstate(invalid="ignore"):
+        whole = column.astype("int64")
+    return whole.tobytes() if (whole == column).all() else None
+
+
 def _column(key, values, length):
     """64-bit integers as a buffer; one value stands for all plans."""
-    if isinstance(values, str) or not hasattr(values, "__len__"):
+    if isinstance(values, (str, bytes)) or not hasattr(values, "__len__"):
         values = [values] * length
-    if hasattr(values, "astype"):
-        column = values.astype("int64")
-        if (column == values).all():
-            return column
-    else:
-        try:
+    whole = _whole_numbers(values) if hasattr(values, "astype") else None
+    if whole is not None:
+        return array.array("q", whole)
+    try:
+        if getattr(values, "ndim", 1) == 1 and not hasattr(values, "keys"):
             return array.array("q", map(operator.index, values))
-        except (TypeError, OverflowError):
-            pass
+    except (TypeError, OverflowError):
+        pass
     raise TypeError(f"{key}: a column has whole numbers of 64 bits, of a switch 0 and 1; what is none "
                     "stands in the scenario, or set={'plan." + key + "': ...}")
 
@@ -276,9 +297,11 @@ def evaluate_many(scenario, *, threads=None, set=(), config_path=(), progress=No
     length = max((len(values) for values in columns.values() if hasattr(values, "__len__")), default=1)
     if threads is None:
         threads = min(_cores(), 1 + length // 256)  # each prices the layers for itself first
-    answer = _core.evaluate_many(
-        operands[0], documents, [os.fspath(folder) for folder in config_path], _set_words(set),
-        {key: _column(key, values, length) for key, values in columns.items()}, threads, _callback(progress))
+    columns = {key: _column(key, values, length) for key, values in columns.items()}
+    with _called_back(progress) as callback:
+        answer = _core.evaluate_many(
+            operands[0], documents, [os.fspath(folder) for folder in config_path], _checked(_set_words(set)),
+            columns, operator.index(threads), callback)
     try:
         import numpy
         read = numpy.frombuffer

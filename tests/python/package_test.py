@@ -138,9 +138,21 @@ class ManyPlans(unittest.TestCase):
                          list(shardplan.evaluate_many(SMALL, tp=tp, zero=[0] * 5)["errors"]))
         for error in shardplan.evaluate_many(SMALL, tp=[0, -1, 2**62])["errors"]:
             self.assertIn("allowed: whole numbers 1 to", error)
-        for wrong in ([1.5], ["two"], "two"):
+        for wrong in ([1.5], ["two"], "two", {1: 2}, [[1]]):
             with self.assertRaisesRegex(TypeError, "whole numbers"):
                 shardplan.evaluate_many(SMALL, tp=wrong)
+        try:
+            import numpy
+        except ImportError:
+            numpy = None
+        if numpy is not None:  # of any kind of whole numbers, and not in a row
+            for kind in ("int64", "int32", "uint8", "float64"):
+                column = numpy.array([1, 9, 2, 9], dtype=kind)[::2]
+                self.assertEqual(list(shardplan.evaluate_many(SMALL, tp=column, zero=[1, 0])["iteration_s"]),
+                                 list(many["iteration_s"][:2]))
+            for wrong in (numpy.array([1.5]), numpy.array([numpy.nan]), numpy.ones((2, 2), dtype=int)):
+                with self.assertRaisesRegex(TypeError, "whole numbers"):
+                    shardplan.evaluate_many(SMALL, tp=wrong)
         with self.assertRaisesRegex(shardplan.InputError, "as many"):
             shardplan.evaluate_many(SMALL, tp=[1], pp=[1, 2])
 
