@@ -244,7 +244,7 @@ Seconds simulate_makespan(const SimulationProgram& program, const PipelineTimes&
 
 namespace {
 
-// The result of a replay whose cells are visited: the program's items do not say when they start.
+// The result of a replay whose cells are visited: starts of items do not follow from their ends.
 template <class Transfers>
 void simulate_cells(const SimulationProgram& program, const PipelineTimes& times,
                     std::vector<double>& scratch, const Transfers& transfers,
@@ -260,7 +260,7 @@ void simulate_cells(const SimulationProgram& program, const PipelineTimes& times
 }
 
 // The replay of single items is the search's inner loop: it visits none, and the few times that are
-// asked for follow from the ends that it leaves behind.
+// asked for follow from the ends that it writes.
 template <class Transfers>
 void simulate_items(const SimulationProgram& program, const PipelineTimes& times,
                     std::vector<double>& scratch, const Transfers& transfers,

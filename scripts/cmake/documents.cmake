@@ -14,7 +14,7 @@ foreach(kind scenario model cluster device stack engine evidence answer)
   made_by_program(${kind}.schema.json list schema ${kind} --format json --config-path ${PROJECT_SOURCE_DIR}/configs)
   install(FILES ${made}/${kind}.schema.json DESTINATION ${CMAKE_INSTALL_DATADIR}/shardplan/schema)
 endforeach()
-# Compressed as Debian asks for: without a name and a date, so that equal texts are equal bytes.
+# Without a name and a date, so that equal texts are equal bytes.
 foreach(pair "shardplan.1:${made}/shardplan.1" "changelog:${PROJECT_SOURCE_DIR}/CHANGELOG.md")
   string(REGEX MATCH "^([^:]+):(.+)$" matched ${pair})
   add_custom_command(OUTPUT ${made}/${CMAKE_MATCH_1}.gz DEPENDS ${CMAKE_MATCH_2}
@@ -27,5 +27,5 @@ install(FILES ${made}/shardplan.1.gz DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
 install(FILES ${made}/shardplan DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions)
 install(FILES ${made}/_shardplan DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/vendor-completions)
 install(FILES ${made}/shardplan.fish DESTINATION ${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d)
-install(FILES ${made}/changelog.gz DESTINATION ${CMAKE_INSTALL_DOCDIR})
-install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR} RENAME copyright)
+install(FILES ${made}/changelog.gz DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT texts)
+install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR} RENAME copyright COMPONENT texts)
