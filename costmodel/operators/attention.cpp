@@ -57,7 +57,7 @@ TensorId LayerBuilder::plain_qkv(TensorId x, TensorId kept, std::int64_t heads,
   TensorId qkv = linear(Site::qkv, x, kept, columns, model_.hidden, model_.qkv_bias);
   keep("norm's copies", tokens_, model_.hidden, copies_of_norm(3));
   qkv = column_adapters(qkv, x,
-                        {{AdapterTarget::q, q},
+                        {{AdapterTarget::q, q + gate},
                          {AdapterTarget::k, kv_heads * model_.head_dim},
                          {AdapterTarget::v, kv_heads * model_.head_dim}});
   if (model_.qk_norm) qkv = normed_heads(qkv, heads, kv_heads);

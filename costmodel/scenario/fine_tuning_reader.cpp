@@ -1,6 +1,7 @@
 #include "costmodel/scenario/fine_tuning_reader.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
@@ -27,10 +28,17 @@ constexpr std::span<const std::string_view> methods() {
 // The targets that a word names, those of `all-linear` as far as the model has them.
 constexpr std::string_view all_linear = "all-linear", attention = "attention";
 
-unsigned targets_of(const ModelSpec& model) {
-  unsigned all = attention_targets;
-  all |= bit_of(AdapterTarget::up) | bit_of(AdapterTarget::down);
-  return model.gated_mlp ? all | bit_of(AdapterTarget::gate) : all;
+// Products of the model that have no adapters here; null: none.
+const char* without_adapters(const ModelSpec& model) {
+  return model.latent_attention() ? "latent attention"
+         : model.recurrent()      ? "layers that keep a state"
+                                  : nullptr;
+}
+
+std::string listed_remedy(const ModelSpec& model) {
+  const unsigned targets = adapter_targets(model);
+  if (targets == attention_targets) return "set targets: attention";
+  return fmt::format("set targets: [{}]", fmt::join(names_of_targets(targets), ", "));
 }
 
 unsigned listed_targets(const Value& list) {
@@ -49,9 +57,13 @@ unsigned listed_targets(const Value& list) {
 }
 
 unsigned read_targets(const Value& value, const ModelSpec& model) {
-  if (value.is_scalar() && value.text == attention) return attention_targets;
-  if (value.is_scalar() && value.text == all_linear) {
-    return targets_of(model);
+  if (value.is_scalar() && value.text == attention && !model.latent_attention())
+    return attention_targets;
+  if (value.is_scalar() && (value.text == all_linear || value.text == attention)) {
+    const char* const lacks = without_adapters(model);
+    if (lacks == nullptr) return adapter_targets(model);
+    throw ConfigError(value.mark, fmt::format("targets: adapters of {} are not modelled", lacks),
+                      listed_remedy(model));
   }
   if (value.kind != Value::Kind::sequence || value.items.empty()) {
     throw ConfigError(value.mark, "targets is a list of projections, or a word for one",
@@ -59,9 +71,13 @@ unsigned read_targets(const Value& value, const ModelSpec& model) {
                                   words_text(adapter_target_names)));
   }
   const unsigned targets = listed_targets(value);
-  const unsigned lacks = targets & ~targets_of(model);
+  const unsigned lacks = targets & ~adapter_targets(model);
   if (lacks == 0) return targets;
   const auto first = static_cast<std::size_t>(std::countr_zero(lacks));
+  if ((lacks & attention_targets) != 0) {
+    throw ConfigError(value.mark, "targets: adapters of latent attention are not modelled",
+                      listed_remedy(model));
+  }
   throw ConfigError(value.mark,
                     fmt::format("targets: the model's MLP has no {}", adapter_target_names[first]),
                     "leave it out, or set targets: all-linear");
@@ -140,15 +156,11 @@ void check_precisions(const MapReader& reader, const Value& map, const F& f,
 }
 
 void check_model(const MapReader& reader, const F& f, const ModelSpec& m) {
-  const char* const what = m.encoder_decoder()            ? "an encoder-decoder model"
-                           : m.latent_attention()         ? "latent attention"
-                           : m.state_size > 0             ? "state-space layers"
-                           : m.linear_num_value_heads > 0 ? "a delta net"
-                           : m.recurrent()                ? "a recurrence"
-                           : m.mtp_layers > 0             ? "multi-token prediction"
-                           : !m.causal                    ? "a bidirectional encoder"
-                           : m.attention_gate             ? "gated attention"
-                                                          : nullptr;
+  const char* const what = m.encoder_decoder() ? "an encoder-decoder model"
+                           : m.mtp_layers > 0  ? "multi-token prediction"
+                           : !m.causal         ? "a bidirectional encoder"
+                           : !adapts_layers(m) ? "layers without attention or MLP"
+                                               : nullptr;
   refuse(reader, "method", what != nullptr,
          fmt::format("adapters of {} are not modelled", what != nullptr ? what : ""),
          "set method: full, or choose another model");
@@ -201,7 +213,15 @@ void read_fine_tuning(MapReader& reader, const ModelSpec& model, TrainingSpec& t
     f.base = BasePrecision::nf4;
   check_precisions(own, *written, f, training);
   settle_adapters(own, *written, reader.optional("gradient_precision") != nullptr, f, training);
-  f.targets = targets != nullptr ? read_targets(*targets, model) : targets_of(model);
+  if (targets != nullptr) {
+    f.targets = read_targets(*targets, model);
+  } else {
+    f.targets = adapter_targets(model);
+    const char* const lacks = without_adapters(model);
+    refuse(own, "method", lacks != nullptr,
+           fmt::format("adapters of {} are not modelled", lacks != nullptr ? lacks : ""),
+           listed_remedy(model));
+  }
   refuse(own, targets != nullptr ? "targets" : "method",
          model.experts > 0 && (f.targets & ~attention_targets) != 0 &&
              !training.stack.offers.expert_adapters,
@@ -210,7 +230,7 @@ void read_fine_tuning(MapReader& reader, const ModelSpec& model, TrainingSpec& t
   // What is not of whole products is CanonicalLoRA's (Megatron-Bridge, peft/canonical_lora.py).
   f.joint = training.stack.offers.joint_adapters &&
             std::ranges::all_of(joint_targets, [&](unsigned product) {
-              const unsigned there = product & targets_of(model), some = there & f.targets;
+              const unsigned there = product & adapter_targets(model), some = there & f.targets;
               return some == 0 || some == there;
             });
   refuse(own, "all_to_all", f.all_to_all && !training.stack.offers.exchanged_adapters,

@@ -17,9 +17,12 @@
 #include "costmodel/machine/cluster_reader.hpp"
 #include "costmodel/machine/device_reader.hpp"
 #include "costmodel/plan/plan_keys.hpp"
+#include "costmodel/scenario/scenario_parts.hpp"
 #include "costmodel/serving/engine.hpp"
 #include "costmodel/serving/serving_reader.hpp"
 #include "planner/commands/scenario_words.hpp"
+#include "planner/exchange/fitting_adapters.hpp"
+#include "planner/exchange/hub_names.hpp"
 #include "planner/frameworks/read_job.hpp"
 #include "planner/page/json_page.hpp"
 #include "planner/page/serving_page.hpp"
@@ -285,6 +288,17 @@ std::vector<std::string> note_lines(const std::vector<std::string>& notes) {
   return lines;
 }
 
+namespace {
+
+// Which adapters there may be follows from the model's layers.
+void fit_job_to_model(const Session& session, ImportedJob& job) {
+  const Value* model = job.scenario.find("model");
+  if (has_targets(job) && model != nullptr && model->is_scalar())
+    fit_adapters(job, find_model(*model, session.path));
+}
+
+}  // namespace
+
 void complete_job(const Session& session, ImportedJob& job,
                   const std::vector<LoggedSetting>& logged) {
   const Options& options = session.options;
@@ -302,6 +316,7 @@ void complete_job(const Session& session, ImportedJob& job,
   }
   for (const auto& assignment : options.assignments)
     set_key(job, assignment, mark_of_argument("--set", assignment));
+  fit_job_to_model(session, job);
   if (options.cluster.empty()) return;
   const Value cluster =
       resolve_config(session.path, "clusters", scalar_value(options.cluster)).value;

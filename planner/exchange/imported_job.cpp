@@ -3,8 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
-#include <cctype>
 #include <numeric>
 #include <string_view>
 #include <utility>
@@ -165,97 +163,6 @@ void set_key(ImportedJob& job, const std::string& assignment, const Mark& mark) 
   std::erase_if(job.missing, [&](const MissingKey& missing) {
     return missing.key == key || missing.key.starts_with(key + ".");
   });
-}
-
-namespace {
-
-// "llama31_405b" and "llama-3.1-405b" are both llama31405b.
-std::string letters_of(std::string_view name) {
-  std::string letters;
-  for (const char c : name) {
-    const auto letter = static_cast<unsigned char>(c);
-    if (std::isalnum(letter) != 0) letters += static_cast<char>(std::tolower(letter));
-  }
-  return letters;
-}
-
-}  // namespace
-
-namespace {
-
-// Of "..._256gpu_...".
-std::string devices_in(const std::string& recipe) {
-  const std::size_t end = recipe.find("gpu_");
-  if (end == std::string::npos || end == 0) return "";
-  const std::size_t before = recipe.find_last_not_of("0123456789", end - 1);
-  const std::size_t from = before == std::string::npos ? 0 : before + 1;
-  constexpr std::size_t digits = 6;
-  return end - from <= digits ? recipe.substr(from, end - from) : "";
-}
-
-// The model of ours that the name begins with, the longest: qwen2-72b, not qwen2-7b.
-std::string model_in(const std::string& recipe, const std::vector<std::string>& models) {
-  const std::string name = letters_of(recipe);
-  std::string best;
-  for (const std::string& model : models) {
-    const std::string letters = letters_of(model);
-    const bool fits = name.starts_with(letters) && letters.size() > letters_of(best).size();
-    const bool cut = fits && name.size() > letters.size() &&
-                     std::isdigit(static_cast<unsigned char>(name[letters.size()])) != 0;
-    if (fits && !cut) best = model;
-  }
-  return best;
-}
-
-}  // namespace
-
-void name_model(ImportedJob& job, std::string name) {
-  // By the config.json of both on Hugging Face: all sizes are equal, the longest length may differ.
-  constexpr std::array<std::pair<std::string_view, std::string_view>, 12> same_sizes{
-      {{"Qwen2.5-0.5B", "Qwen2-0.5B"},
-       {"Qwen2.5-1.5B", "Qwen2-1.5B"},
-       {"Qwen2.5-7B", "Qwen2-7B"},
-       {"Qwen2.5-Math-7B", "Qwen2-7B"},
-       {"Qwen2.5-Coder-7B", "Qwen2-7B"},
-       {"DeepSeek-R1-Distill-Qwen-7B", "Qwen2-7B"},
-       {"DeepSeek-R1-Distill-Llama-8B", "Llama-3.1-8B"},
-       {"Qwen3-Reranker-4B", "Qwen3-4B"},
-       {"Phi-3.5-mini", "Phi-3-mini"},
-       {"TinyLlama_v1.1", "TinyLlama-1.1B"},
-       {"gemma-1.1-2b", "gemma-2b"},
-       {"gemma-1.1-7b", "gemma-7b"}}};
-  while (name.ends_with('/')) name.pop_back();
-  name.erase(0, name.rfind('/') + 1);
-  // Meta's own name of Llama 3 begins with it.
-  if (name.starts_with("Meta-")) name.erase(0, std::string_view("Meta-").size());
-  for (const auto& [other, ours] : same_sizes) {
-    const bool same = std::ranges::equal(
-        std::string_view(name).substr(0, other.size()), other,
-        [](unsigned char a, unsigned char b) { return std::tolower(a) == std::tolower(b); });
-    if (!same) continue;
-    job.notes.push_back(fmt::format("{} has the sizes of {}", other, ours));
-    name.replace(0, other.size(), ours);
-    break;
-  }
-  if (!name.empty()) job.recipes.push_back(std::move(name));
-}
-
-void set_model_of_recipe(ImportedJob& job, const std::vector<std::string>& models) {
-  for (const std::string& recipe : job.recipes) {
-    const auto devices = std::ranges::find(job.missing, "cluster.devices", &MissingKey::key);
-    if (const std::string count = devices_in(recipe);
-        devices != job.missing.end() && !count.empty()) {
-      job.scenario.find("cluster")->set("devices", scalar_value(count));
-      job.missing.erase(devices);
-    }
-    const auto base = std::ranges::find(job.missing, "model.base", &MissingKey::key);
-    const std::string model = model_in(recipe, models);
-    if (base == job.missing.end() || model.empty()) continue;
-    job.scenario.set("model", scalar_value(model));
-    job.missing.erase(base);
-    job.notes.push_back(
-        fmt::format("the model is {}, as the recipe {} is called", model, shortened(recipe)));
-  }
 }
 
 std::string to_yaml(const ImportedJob& job) {

@@ -56,6 +56,7 @@ struct ImportedJob {
   std::vector<std::string> left_out;  // said by the file, and without a key of ours
   std::vector<std::string> notes;     // what was assumed
   std::vector<std::string> recipes;   // names of what the job is made of, the nearest first
+  std::vector<std::string> asked;     // settings that the importer looks for, set or not
   std::int64_t accumulation = 1;      // micro-batches of a replica, where the file has no batch
   std::int64_t nodes = 0;             // where the file has no number of devices
   std::int64_t started = 0;           // processes that the file itself starts
@@ -68,17 +69,6 @@ void put_key(ImportedJob& job, const char* part, const std::string& key, const s
 void miss_key(ImportedJob& job, const char* part, const std::string& key, std::string remedy);
 // The name of its devices, which no file has.
 void miss_cluster(ImportedJob& job);
-
-// Names the model of ours, and the number of devices, that the nearest recipe with one has in its
-// name
-// ("llama31_405b_pretrain_256gpu_h100_bf16_config": llama-3.1-405b, 256), where the file has no
-// other; nothing where there is none.
-void set_model_of_recipe(ImportedJob& job, const std::vector<std::string>& models);
-
-// Keeps the name of a model on a hub, or of its folder ("Qwen/Qwen2.5-7B-Instruct"), as a recipe's;
-// one whose sizes are those of a model that is shipped under another name becomes that, with a
-// note.
-void name_model(ImportedJob& job, std::string name);
 
 // Names the cluster (--cluster NAME) and keeps its number of devices.
 void set_cluster(ImportedJob& job, const std::string& name);

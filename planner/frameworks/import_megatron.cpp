@@ -192,6 +192,7 @@ void MegatronImport::leave_out(std::string_view flag, const std::string& why) {
 
 // Whatever was never looked up, but what changes nothing.
 void MegatronImport::list_others() {
+  job.asked.assign(used_.begin(), used_.end());
   std::size_t derived = 0;
   std::set<std::string> seen;
   for (const auto& a : arguments_.list) {

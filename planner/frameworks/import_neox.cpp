@@ -21,48 +21,45 @@ using namespace costmodel;
 namespace {
 
 // megatron/neox_arguments: what changes neither the time nor the memory of an iteration.
-constexpr std::array<std::string_view, 42> neox_harmless{"attention_dropout",
-                                                         "bias_gelu_fusion",
-                                                         "checkpoint_factor",
-                                                         "checkpoint_num_layers",
-                                                         "clip_grad",
-                                                         "contiguous_checkpointing",
-                                                         "data_",
-                                                         "distributed_backend",
-                                                         "eval_",
-                                                         "extra_save_iters",
-                                                         "gradient_clipping",
-                                                         "hidden_dropout",
-                                                         "init_method",
-                                                         "iteration",
-                                                         "keep_last_n_checkpoints",
-                                                         "launcher",
-                                                         "load",
-                                                         "log",
-                                                         "lr_",
-                                                         "merge_file",
-                                                         "min_lr",
-                                                         "norm_eps",
-                                                         "num_workers",
-                                                         "optimizer.params",
-                                                         "output_layer_init_method",
-                                                         "output_layer_parallelism",
-                                                         "partition_activations",
-                                                         "rms_norm_epsilon",
-                                                         "save",
-                                                         "scaled_upper_triang",
-                                                         "split",
-                                                         "steps_per_print",
-                                                         "synchronize_each_layer",
-                                                         "tensorboard",
-                                                         "test_data",
-                                                         "tokenizer_type",
-                                                         "train_data",
-                                                         "train_iters",
-                                                         "use_wandb",
-                                                         "valid_data",
-                                                         "wall_clock",
-                                                         "warmup"};
+constexpr auto neox_harmless = std::to_array<std::string_view>({"attention_dropout",
+                                                                "bias_gelu_fusion",
+                                                                "checkpoint_factor",
+                                                                "clip_grad",
+                                                                "contiguous_checkpointing",
+                                                                "data_",
+                                                                "distributed_backend",
+                                                                "eval_",
+                                                                "extra_save_iters",
+                                                                "gradient_clipping",
+                                                                "init_method",
+                                                                "iteration",
+                                                                "keep_last_n_checkpoints",
+                                                                "launcher",
+                                                                "load",
+                                                                "log",
+                                                                "lr_",
+                                                                "merge_file",
+                                                                "min_lr",
+                                                                "norm_eps",
+                                                                "num_workers",
+                                                                "optimizer.params",
+                                                                "output_layer_init_method",
+                                                                "output_layer_parallelism",
+                                                                "rms_norm_epsilon",
+                                                                "save",
+                                                                "scaled_upper_triang",
+                                                                "split",
+                                                                "steps_per_print",
+                                                                "synchronize_each_layer",
+                                                                "tensorboard",
+                                                                "test_data",
+                                                                "tokenizer_type",
+                                                                "train_data",
+                                                                "train_iters",
+                                                                "use_wandb",
+                                                                "valid_data",
+                                                                "wall_clock",
+                                                                "warmup"});
 
 std::vector<SetField> with_underscores(std::vector<SetField> fields) {
   for (SetField& one : fields) {
@@ -80,13 +77,17 @@ class NeoxImport {
         fields_(with_underscores(read_yaml(text, file)), neox_harmless) {}
 
   void read(std::string_view text) {
-    refuse_mixers(text);
+    read_mixers(text);
     miss_cluster(job);
     const std::int64_t tp = fields_.number("model_parallel_size", 1),
                        pp = std::max<std::int64_t>(1, fields_.number("pipe_parallel_size", 1, 0));
     put("plan", "tp", tp);
     put("plan", "pp", pp);
-    read_model(tp);
+    if (scans_) {
+      read_scan(tp);
+    } else {
+      read_model(tp);
+    }
     read_batch(tp, pp);
     put("training", "sequence", fields_.number("seq_length", 2048));
     read_precision();
@@ -98,6 +99,11 @@ class NeoxImport {
     put("plan", "zero", std::min<std::int64_t>(4, fields_.number("zero_optimization.stage", 0, 0)));
     const bool recomputes = fields_.flag("checkpoint_activations", false);
     put_key(job, "plan", "recompute", recomputes ? "full" : "none");
+    const std::int64_t each = fields_.number("checkpoint_num_layers", 1);
+    if (recomputes && each > 1)
+      leave_out("checkpoint_num_layers", "the input of every layer is taken as kept");
+    if (fields_.flag("partition_activations", false) && recomputes && tp > 1)
+      leave_out("partition_activations", "the inputs of layers are taken as kept on every rank");
     leave_out_rest(job, fields_);
   }
 
@@ -111,15 +117,44 @@ class NeoxImport {
     put_key(job, "model", key, text);
   }
 
+  void leave_out(const char* field, std::string_view why) {
+    job.left_out.push_back(fmt::format("{}: {}", fields_.written(field), why));
+  }
+
   // Lists of lists, [[["mamba"], 24]], are no settings: the text itself is looked at.
-  void refuse_mixers(std::string_view text) {
+  void read_mixers(std::string_view text) {
     fields_.find("attention_config");
+    const auto names = [&](const char* mixer) {
+      return text.find(fmt::format("\"{}\"", mixer)) != std::string_view::npos;
+    };
+    const bool attends = names("global") || names("flash") || names("local");
+    scans_ = names("mamba") && !attends;
     for (const char* other : {"gmlp", "rwkv", "mamba"}) {
-      if (text.find(fmt::format("\"{}\"", other)) == std::string_view::npos) continue;
+      if (!names(other) || (scans_ && std::string_view(other) == "mamba")) continue;
       throw ConfigError({file_, 0, 0},
                         fmt::format("attention_config of {} is not read here", other),
                         "write the model yourself: --set model=FILE");
     }
+  }
+
+  // megatron/model/mamba/mamba.py: a state of 16, a convolution of 4, time steps by a sixteenth of
+  // the width, and heads of one channel.
+  void read_scan(std::int64_t tp) {
+    const std::int64_t hidden = fields_.number("hidden_size", 1);
+    const std::int64_t inner = fields_.number(
+        "intermediate_size", product({hidden, fields_.number("expansion_factor", 2)}));
+    put_model("kind", "mamba");
+    put("model", "layers", fields_.number("num_layers", 1));
+    put("model", "hidden", hidden);
+    put("model", "heads", inner);
+    put("model", "head_dim", 1);
+    put("model", "state_size", 16);
+    put("model", "conv_kernel", 4);
+    put("model", "dt_rank", (hidden + 15) / 16);
+    put_model("tie_embeddings", fields_.flag("no_weight_tying", false) ? "false" : "true");
+    put_model("linear_bias", fields_.flag("mamba_use_bias_in_linears", false) ? "true" : "false");
+    fields_.find("num_attention_heads");  // of no mixer
+    read_vocabulary(tp);
   }
 
   // By the tokenizer's type, or the file of the vocabulary.
@@ -158,6 +193,7 @@ class NeoxImport {
     if (norm != "rmsnorm") put_model("linear_bias", "true");
     put_model("tie_embeddings", fields_.flag("no_weight_tying", false) ? "false" : "true");
     if (fields_.flag("gpt_j_residual", false)) put_model("parallel_block", "true");
+    put_model("dropout", fields_.word("hidden_dropout", "0"));
     read_positions(norm == "rmsnorm");
     read_vocabulary(tp);
     if (fields_.number("moe_num_experts", 1) > 1 || fields_.number("num_experts", 1) > 1) {
@@ -180,12 +216,13 @@ class NeoxImport {
 
   void read_positions(bool llama) {
     const std::string kind = fields_.word("pos_emb", "learned");
-    fields_.find("rotary_pct");
-    fields_.find("rotary_emb_base");
     fields_.find("max_position_embeddings");
-    if (llama && kind == "rotary") return;
+    const std::string share = fields_.word("rotary_pct", "1");
+    const std::int64_t base = fields_.number("rotary_emb_base", 10'000);
+    if (kind == "rotary" && base != 10'000) put("model", "rotary_base", base);
+    if (llama && kind == "rotary" && (share == "1" || share == "1.0")) return;
     if (kind == "learned" || kind == "rotary" || kind == "alibi") put_model("positions", kind);
-    if (kind == "rotary") put_model("rotary_percent", fields_.word("rotary_pct", "1"));
+    if (kind == "rotary") put_model("rotary_percent", share);
     if (kind == "learned") {
       put("model", "max_positions",
           fields_.number("max_position_embeddings", fields_.number("seq_length", 2048)));
@@ -220,9 +257,10 @@ class NeoxImport {
 
   void read_precision() {
     const std::string named = fields_.word("precision", "");
-    const bool half = fields_.flag("fp16.enabled", false) || fields_.flag("fp16.fp16", false),
-               brain = fields_.flag("bf16.enabled", false) || fields_.flag("bf16.bf16", false) ||
-                       fields_.word("fp16.type", "") == "bfloat16";
+    // "enabled" decides; the map's other word for it is its own name.
+    const bool half = fields_.flag("fp16.enabled", fields_.flag("fp16.fp16", false)),
+               brain = fields_.flag("bf16.enabled", fields_.flag("bf16.bf16", false)) ||
+                       (half && fields_.word("fp16.type", "") == "bfloat16");
     const bool is_bf16 = brain || named == "bfloat16";
     put_key(job, "training", "precision",
             is_bf16                   ? "bf16"
@@ -231,6 +269,7 @@ class NeoxImport {
   }
 
   std::string file_;
+  bool scans_ = false;  // Mamba's layers alone
   SettingFields fields_;
 };
 

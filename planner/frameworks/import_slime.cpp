@@ -10,6 +10,7 @@
 
 #include "costmodel/base/error.hpp"
 #include "costmodel/base/escape.hpp"
+#include "planner/exchange/hub_names.hpp"
 #include "planner/frameworks/import_megatron.hpp"
 #include "planner/frameworks/megatron_script.hpp"
 #include "planner/frameworks/setting_fields.hpp"
@@ -61,11 +62,16 @@ std::string sourced_model(const std::string& text) {
 
 // slime's words in Megatron-LM's.
 void translate(MegatronArguments& all) {
-  const std::int64_t length = number_of(all, "--rollout-max-response-len", 0) +
-                              number_of(all, "--rollout-max-prompt-len", 0);
-  add(all, "--seq-length", length);
   const std::int64_t tokens =
       number_of(all, "--max-tokens-per-gpu", 0) * number_of(all, "--context-parallel-size", 1);
+  std::int64_t length = number_of(all, "--rollout-max-response-len", 0) +
+                        number_of(all, "--rollout-max-prompt-len", 0);
+  if (length == 0 && tokens > 0) {  // supervised: samples without a rollout's limit
+    length = tokens;
+    all.notes.push_back(
+        fmt::format("a sequence is taken as the {} tokens that a replica holds", tokens));
+  }
+  add(all, "--seq-length", length);
   std::int64_t micro = 1;  // a power of two, which divides what is common
   while (length > 0 && 2 * micro * length <= tokens) micro *= 2;
   add(all, "--micro-batch-size", micro);

@@ -12,6 +12,7 @@
 
 #include "costmodel/base/error.hpp"
 #include "costmodel/base/escape.hpp"
+#include "planner/exchange/hub_names.hpp"
 #include "planner/frameworks/trainer_words.hpp"
 
 namespace planner {
@@ -242,6 +243,10 @@ class TrainerImport {
     const std::int64_t micro =
         fields_.number("per_device_train_batch_size", from_.defaults.micro_batch);
     job.accumulation = fields_.number("gradient_accumulation_steps", 1);
+    // axolotl's older way of saying it: sequences of an update on each device.
+    const std::int64_t updated = fields_.number("batch_size", 0, 0);
+    if (updated > 0 && !fields_.has("gradient_accumulation_steps"))
+      job.accumulation = std::max<std::int64_t>(1, updated / micro);
     put("plan", "micro_batch", std::to_string(micro));
     assume("per_device_train_batch_size", std::to_string(micro));
     if (dp_ > 0) {
@@ -298,6 +303,9 @@ class TrainerImport {
 
   void read_training() {
     put("training", "precision", precision());
+    const std::string tf32 = fields_.word("tf32", "");
+    if (precision() == "fp32" && !tf32.empty())
+      leave_out(fields_.written("tf32"), "products in fp32 have the device's fp32 rate");
     const std::string attention = lower(fields_.word("attn_implementation", "auto"));
     const bool unfused = attention == "eager" || attention == "disabled" || truth("eager", false);
     Value stack = stack_of_sizes();
@@ -309,8 +317,12 @@ class TrainerImport {
     const auto* row = std::ranges::find(optimizers, name, &Pair::first);
     const bool adam = name.starts_with("adam");
     if (row == optimizers.end() && !adam) leave_out(fields_.written("optim"), "taken as adam");
-    put("training", "optimizer",
-        row != optimizers.end() ? std::string(row->second) : std::string("adam"));
+    std::string optimizer(row != optimizers.end() ? row->second : "adam");
+    if (optimizer == "adam-8bit" && !offload_.empty()) {
+      leave_out(fields_.written("optim"), "in host memory taken as adam, which runs there");
+      optimizer = "adam";
+    }
+    put("training", "optimizer", optimizer);
     if (truth("torch_compile", false)) {
       Value overlap;
       overlap.set("compile", scalar_value("true"));
@@ -350,7 +362,14 @@ class TrainerImport {
         rest.remove_prefix(std::min(end + 1, rest.size()));
       }
     }
-    return ours.items.empty() ? scalar_value("all-linear") : ours;
+    if (!ours.items.empty()) return ours;
+    const bool usual = job.format == JobFormat::axolotl && !all && names.empty();
+    if (!usual || fields_.has("lora_target_parameters")) return scalar_value("all-linear");
+    // peft/utils/constants.py, TRANSFORMERS_MODELS_TO_LORA_TARGET_MODULES_MAPPING: of most
+    // families.
+    job.notes.emplace_back("no lora_target: PEFT's usual q_proj and v_proj");
+    for (const char* product : {"q", "v"}) ours.items.push_back(scalar_value(product));
+    return ours;
   }
 
   bool reads_four_bits() {
@@ -362,23 +381,39 @@ class TrainerImport {
     return truth("load_in_4bit", false) || bits == 4;
   }
 
+  // OFT rotates a product's input by blocks of b: b multiplications for each of its values, as an
+  // adapter of rank b / 2 on a square product has.
+  std::int64_t rank_of_rotations() {
+    const std::int64_t block = fields_.number("oft_block_size", 32);
+    leave_out(fields_.written("adapter"),
+              fmt::format("priced as LoRA of rank {}, which multiplies as much as rotations of "
+                          "blocks of {}",
+                          std::max<std::int64_t>(1, block / 2), block));
+    return std::max<std::int64_t>(1, block / 2);
+  }
+
   void read_fine_tuning() {
     std::string adapter = lower(fields_.word("adapter", ""));
+    // axolotl's settings of adapters are of none without this one.
+    if (adapter.empty() && job.format == JobFormat::axolotl) adapter = "full";
     if (adapter.empty())
       adapter = truth("use_peft", false) || fields_.has("lora_r") ? "lora" : from_.defaults.adapter;
     const bool four = reads_four_bits();
+    const bool rotates = adapter == "oft";
+    if (rotates) adapter = "lora";
     if (adapter == "lora" && four) adapter = "qlora";
     if (adapter == "none" || adapter == "null") adapter = "full";
     if (adapter != "full" && adapter != "lora" && adapter != "qlora") {
       const SetField* set = fields_.find("adapter");
       throw ConfigError(set->mark, fmt::format("{} has no model here", quote(shortened(adapter))),
-                        "allowed: full, lora, qlora");
+                        "allowed: full, lora, qlora, oft");
     }
     Value tuning;
     tuning.set("method", scalar_value(adapter));
     if (adapter != "full") {
       const auto& usual = from_.defaults;
-      const std::int64_t rank = fields_.number("lora_r", usual.rank);
+      const std::int64_t rank =
+          rotates ? rank_of_rotations() : fields_.number("lora_r", usual.rank);
       const double alpha =
           real("lora_alpha", static_cast<double>(usual.alpha > 0 ? usual.alpha : 2 * rank));
       const double dropout = real("lora_dropout", usual.dropout);

@@ -9,6 +9,7 @@
 
 #include "costmodel/base/error.hpp"
 #include "costmodel/base/escape.hpp"
+#include "planner/exchange/hub_names.hpp"
 #include "planner/exchange/lines.hpp"
 #include "planner/frameworks/overrides_text.hpp"
 #include "planner/frameworks/setting_fields.hpp"
@@ -21,37 +22,44 @@ namespace {
 
 // verl/trainer/config: what has no part in the actor's update, and what changes neither its time
 // nor its memory.
-constexpr std::array<std::string_view, 30> verl_harmless{
-    "algorithm.",
-    "critic.",
-    "reward",
-    "custom_reward",
-    "trainer.",
-    "ray_",
-    "data.",
-    "global_profiler",
-    "actor_rollout_ref.rollout.",
-    "actor_rollout_ref.ref.",
-    "actor_rollout_ref.hybrid_engine",
-    "actor_rollout_ref.actor.clip_ratio",
-    "actor_rollout_ref.actor.entropy",
-    "actor_rollout_ref.actor.grad_clip",
-    "actor_rollout_ref.actor.kl_loss",
-    "actor_rollout_ref.actor.loss_agg",
-    "actor_rollout_ref.actor.optim.",
-    "actor_rollout_ref.actor.policy_loss",
-    "actor_rollout_ref.actor.shuffle",
-    "actor_rollout_ref.actor.use_kl_loss",
-    "actor_rollout_ref.actor.checkpoint",
-    "actor_rollout_ref.actor.profiler",
-    "actor_rollout_ref.actor.ppo_epochs",
-    "actor_rollout_ref.actor.strategy",
-    "actor_rollout_ref.model.trust_remote_code",
-    "optim.",
-    "actor_rollout_ref.model.external_lib",
-    "actor_rollout_ref.nccl_timeout",
-    "model.trust_remote",
-    "actor_rollout_ref.actor.fsdp_config.wrap_policy"};
+constexpr auto verl_harmless =
+    std::to_array<std::string_view>({"algorithm.",
+                                     "critic.",
+                                     "reward",
+                                     "custom_reward",
+                                     "trainer.",
+                                     "ray_",
+                                     "data.",
+                                     "global_profiler",
+                                     "actor_rollout_ref.rollout.",
+                                     "actor_rollout_ref.ref.",
+                                     "actor_rollout_ref.hybrid_engine",
+                                     "actor_rollout_ref.actor.clip_ratio",
+                                     "actor_rollout_ref.actor.entropy",
+                                     "actor_rollout_ref.actor.grad_clip",
+                                     "actor_rollout_ref.actor.kl_loss",
+                                     "actor_rollout_ref.actor.loss_agg",
+                                     "actor_rollout_ref.actor.optim.betas",
+                                     "actor_rollout_ref.actor.optim.clip",
+                                     "actor_rollout_ref.actor.optim.lr",
+                                     "actor_rollout_ref.actor.optim.min_lr",
+                                     "actor_rollout_ref.actor.optim.num_cycles",
+                                     "actor_rollout_ref.actor.optim.total",
+                                     "actor_rollout_ref.actor.optim.warmup",
+                                     "actor_rollout_ref.actor.optim.weight_decay",
+                                     "actor_rollout_ref.actor.policy_loss",
+                                     "actor_rollout_ref.actor.shuffle",
+                                     "actor_rollout_ref.actor.use_kl_loss",
+                                     "actor_rollout_ref.actor.checkpoint",
+                                     "actor_rollout_ref.actor.profiler",
+                                     "actor_rollout_ref.actor.ppo_epochs",
+                                     "actor_rollout_ref.actor.strategy",
+                                     "actor_rollout_ref.model.trust_remote_code",
+                                     "optim.",
+                                     "actor_rollout_ref.model.external_lib",
+                                     "actor_rollout_ref.nccl_timeout",
+                                     "model.trust_remote",
+                                     "actor_rollout_ref.actor.fsdp_config.wrap_policy"});
 
 class VerlImport {
  public:
@@ -115,6 +123,8 @@ class VerlImport {
     // Of a path with variables its last part is enough.
     const SetField* set =
         fields_.find(supervised_ ? "model.partial_pretrain" : "actor_rollout_ref.model.path");
+    if (set == nullptr && supervised_)
+      set = fields_.find("model.path");  // of sft_trainer's engines
     std::string name = set == nullptr || set->values.empty() ? "" : set->values.front();
     miss_key(job, "model", "base",
              fmt::format("{}: --set model=NAME, or its config.json: --set model=./config.json",
@@ -145,14 +155,39 @@ class VerlImport {
     const std::string part = megatron_ ? "megatron." : "fsdp_config.";
     const bool states = actor(part + "optimizer_offload", "false") == "true",
                weights = actor(part + "param_offload", "false") == "true";
+    read_host_optimizer();
     // They are on the devices while the actor is updated.
     if (states || weights)
       job.notes.emplace_back("what is offloaded between updates is on the devices in one");
   }
 
+  // Megatron-LM's optimizer on the host, while the actor is updated as well.
+  void read_host_optimizer() {
+    const std::string of_optimizer = "optim.override_optimizer_config.";
+    const bool on_host =
+        megatron_ &&
+        fields_.flag(std::string(of_actor) + of_optimizer + "optimizer_cpu_offload", false);
+    if (on_host) put_key(job, "plan", "offload", "optimizer");
+    if (on_host && actor(of_optimizer + "optimizer_offload_fraction", "1") != "1")
+      job.left_out.push_back(
+          fields_.written(std::string(of_actor) + of_optimizer + "optimizer_offload_fraction") +
+          ": all of the optimizer is taken as on the host");
+  }
+
   // No stack of Hugging Face shards sequences over devices, as verl's Ulysses does.
   void read_stack() {
     const bool sequences = !megatron_ && cp_ > 1;
+    rank_ = of(supervised_ ? "model.lora_rank" : "actor_rollout_ref.model.lora_rank", 0, 0);
+    if (sequences && rank_ > 0) {
+      Value stack;
+      stack.set("base", scalar_value("peft"));
+      for (const auto& [key, value] :
+           {std::pair{"data_parallel_only", "false"}, std::pair{"context_parallel", "true"}})
+        stack.set(key, scalar_value(value));
+      job.scenario.find("training")->set("stack", std::move(stack));
+      job.notes.emplace_back("the stack peft is measured with FSDP alone, not with Ulysses");
+      return;
+    }
     put_key(job, "training", "stack",
             megatron_   ? "megatron-core-2025"
             : sequences ? "torchtitan"
@@ -193,18 +228,17 @@ class VerlImport {
   }
 
   void read_adapters() {
-    const std::int64_t rank =
-        of(supervised_ ? "model.lora_rank" : "actor_rollout_ref.model.lora_rank", 0, 0);
-    if (megatron_ || (cp_ > 1 && rank == 0)) return;
+    if (megatron_ || (cp_ > 1 && rank_ == 0)) return;
     Value tuning;
-    tuning.set("method", scalar_value(rank > 0 ? "lora" : "full"));
-    if (rank > 0) tuning.set("rank", scalar_value(std::to_string(rank)));
-    if (rank > 0) tuning.set("targets", scalar_value("all-linear"));
+    tuning.set("method", scalar_value(rank_ > 0 ? "lora" : "full"));
+    if (rank_ > 0) tuning.set("rank", scalar_value(std::to_string(rank_)));
+    if (rank_ > 0) tuning.set("targets", scalar_value("all-linear"));
     job.scenario.find("training")->set("fine_tuning", std::move(tuning));
   }
 
   bool supervised_, megatron_;
   std::int64_t tp_ = 1, pp_ = 1, cp_ = 1, dp_ = 1;
+  std::int64_t rank_ = 0;  // of adapters; 0: none
   SettingFields fields_;
 };
 

@@ -113,6 +113,7 @@ std::int64_t product(std::initializer_list<std::int64_t> factors) {
 }
 
 void leave_out_rest(ImportedJob& job, const SettingFields& fields) {
+  job.asked.assign(fields.asked().begin(), fields.asked().end());
   for (const auto& field : fields.rest())
     job.left_out.push_back(fmt::format("{}: no key says it", field));
 }

@@ -31,6 +31,7 @@ class SettingFields {
 
   // Settings that were never asked for and change time or memory, as "NAME = VALUE".
   std::vector<std::string> rest() const;
+  const std::set<std::string, std::less<>>& asked() const { return asked_; }
   // Of one that was asked for: "NAME = VALUE"; empty when it is not set.
   std::string written(std::string_view field) const;
 
@@ -43,7 +44,7 @@ class SettingFields {
 // Of sizes that a file has; at most 10^12, which is beyond any.
 std::int64_t product(std::initializer_list<std::int64_t> factors);
 
-// Lists them as left out.
+// Lists what was never asked for as left out, and keeps what was.
 void leave_out_rest(ImportedJob& job, const SettingFields& fields);
 
 }  // namespace planner

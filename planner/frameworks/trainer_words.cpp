@@ -69,7 +69,7 @@ constexpr std::string_view harmless_words =
     "fsdp_config.limit_all_gathers fsdp_config.state_dict fsdp_config.sync_module "
     "fsdp_config.transformer_layer fsdp_config.use_orig fsdp_config.version fsdp_config.xla "
     "fsdp_transformer_layer fsdp_version generation_ gpu_ids gradient_checkpointing_kwargs "
-    "greater_is_better group_by_length half_precision_backend hub_ image_ include_num_input "
+    "greater_is_better group_by_length half_precision_backend hub_ include_num_input "
     "include_tokens is_llama label_smoothing learning_rate load_best load_from_cache local_rank "
     "log_ logging_ lora_fan_in lora_model_dir loss_type loss_watchdog lr_ machine_rank main_ "
     "master_ max_grad_norm max_new max_samples max_steps megatron_lm_config. metric min_lr "

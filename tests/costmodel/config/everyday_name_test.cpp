@@ -72,7 +72,8 @@ TEST_CASE("models by the names of repositories, by family and by size") {
       {"8x22b", {"mixtral-8x22b"}},
       {"mixtral", {"mixtral-8x22b", "mixtral-8x7b"}},
       {"deepseek",
-       {"deepseek-llm-7b", "deepseek-v2", "deepseek-v2-lite", "deepseek-v3", "deepseek-v3.2"}},
+       {"deepseek-coder-1.3b", "deepseek-coder-33b", "deepseek-coder-6.7b", "deepseek-llm-7b",
+        "deepseek-v2", "deepseek-v2-lite", "deepseek-v3", "deepseek-v3.2"}},
       {"70b", {"llama-2-70b", "llama-3-70b", "llama-3.1-70b", "llama-3.3-70b"}},
       {"no-such-model", {}},
       {"", {}}};

@@ -86,6 +86,19 @@ TEST_CASE(
   CHECK(node_at(list, Site::expert_down).frozen());
 }
 
+TEST_CASE("a hybrid's lists have adapters where the layer has the projection, and add up") {
+  const Scenario s =
+      tuned("method: lora, rank: 8, targets: [q, k, v, o, gate, up, down]", "peft", "qwen3.5-4b");
+  const Evaluator evaluator(s.model, s.cluster, s.training);
+  double sum = 0;
+  for (std::int64_t layer = 0; layer < s.model.layers; ++layer) {
+    ParallelPlan plan;
+    plan.dp = 8;
+    sum += trained_in(evaluator.op_list(s.model.block_at(layer), plan));
+  }
+  CHECK(sum == trained_parameters(s.model, s.training.fine_tuning));
+}
+
 TEST_CASE("a frozen product has two thirds of its FLOPs, an adapter all of them") {
   const ModelFlops lora = model_flops(block_of(tuned("method: lora", "peft")), LayerKind::block);
   const ModelFlops full = model_flops(block_of(tuned("method: full", "peft")), LayerKind::block);

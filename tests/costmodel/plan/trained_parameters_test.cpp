@@ -57,6 +57,16 @@ TEST_CASE("each expert has adapters of its own, a dense layer and shared experts
         32 * 8 * 8 * (14336 + 4096));
 }
 
+// Of Qwen3.5 4B each fourth layer attends, with a gate that is projected with the queries: PEFT has
+// 64 tensors there, and none on the delta nets.
+TEST_CASE("a hybrid's adapters are of the layers that have the projection") {
+  CHECK(trained("qwen3.5-4b", "method: lora, rank: 8, targets: attention") == 1'572'864);
+  CHECK(trained("qwen3.5-4b", "method: lora, rank: 8, targets: [up]") == 32 * 8 * (2560 + 9216));
+  CHECK(trained("falcon-h1-7b", "method: lora, rank: 1, targets: [k]") == 44 * (3072 + 256));
+  CHECK(trained("deepseek-v3", "method: lora, rank: 1, targets: [o], dropout: 0.1") ==
+        61 * (7168 + 128 * 128));
+}
+
 TEST_CASE("without adapters all parameters are trained") {
   const Scenario s = tuned("llama-3-8b", "method: full");
   CHECK(trained_parameters(s.model, s.training.fine_tuning) == parameter_count(s.model));

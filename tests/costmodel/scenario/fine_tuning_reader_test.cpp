@@ -69,6 +69,12 @@ TEST_CASE("what does not go together is refused with a remedy") {
                  "set targets: attention"));
   CHECK(contains(fault("{method: lora, targets: attention}", "stack: peft", "deepseek-v2"),
                  "adapters of latent attention are not modelled"));
+  CHECK(contains(fault("{method: lora, targets: [q]}", "stack: peft", "deepseek-v2"),
+                 "set targets: [o]"));
+  CHECK(contains(fault("{method: lora}", "stack: peft", "qwen3.5-27b"),
+                 "set targets: [q, k, v, o, gate, up, down]"));
+  CHECK(contains(fault("{method: lora, targets: [q]}", "stack: peft", "mamba-130m"),
+                 "layers without attention or MLP"));
   CHECK(contains(fault("{method: lora}", "stack: peft, precision: fp32"), "precision: bf16"));
   CHECK(contains(fault("{method: qlora}", "stack: peft, precision: fp8"), "base_precision: fp8"));
   CHECK(contains(fault("{method: lora}", "stack: megatron-2021"), "training.stack: peft"));

@@ -30,28 +30,6 @@ TEST_CASE("the YAML begins with what is missing and left out, a line each") {
   CHECK(text.find("\nmodel:\n") != std::string::npos);
 }
 
-TEST_CASE("a recipe's name has its model and its devices, where the file has neither") {
-  const auto of = [](const std::string& recipe) {
-    planner::ImportedJob job;
-    costmodel::Value cluster;
-    cluster.set("devices", costmodel::scalar_value(std::string(planner::to_be_replaced)));
-    job.scenario.set("cluster", cluster);
-    job.missing = {{"model.base", ""}, {"cluster.devices", ""}};
-    job.recipes = {"my_config", recipe};
-    planner::set_model_of_recipe(job, {"llama-3-8b", "llama-3.1-405b", "qwen2-7b", "qwen2-72b"});
-    return job;
-  };
-  const auto large = of("llama31_405b_pretrain_256gpu_h100_bf16_config");
-  CHECK(large.scenario.find("model")->text == "llama-3.1-405b");
-  CHECK(large.scenario.find("cluster")->find("devices")->text == "256");
-  CHECK(large.missing.empty());
-  CHECK(of("qwen2_72b").scenario.find("model")->text == "qwen2-72b");
-  CHECK(of("qwen2_7b").scenario.find("model")->text == "qwen2-7b");
-  CHECK(of("llama3_8b").missing.size() == 1);  // the devices
-  CHECK(of("qwen2_720b").missing.size() == 2);
-  CHECK(of("").missing.size() == 2);
-}
-
 TEST_CASE("full nodes that the plan divides where no number of devices is known, and one batch") {
   const auto of = [](const std::string& arguments) {
     auto job = planner::import_megatron(planner::read_megatron_script(

@@ -1,0 +1,85 @@
+#include "planner/exchange/fitting_adapters.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "costmodel/plan/trained_parameters.hpp"
+
+namespace planner {
+
+using namespace costmodel;
+
+namespace {
+
+template <class Map>
+Map* find_map(Map* map, const char* key) {
+  Map* value = map == nullptr || !map->is_map() ? nullptr : map->find(key);
+  return value != nullptr && value->is_map() ? value : nullptr;
+}
+
+template <class Map>
+Map* tuning_of(Map& scenario) {
+  return find_map(find_map(&scenario, "training"), "fine_tuning");
+}
+
+std::vector<std::string> names_in(const Value& list) {
+  std::vector<std::string> names;
+  for (const Value& item : list.items) names.push_back(item.text);
+  return names;
+}
+
+// What every one of the model's linear layers means, without those that have no adapters here.
+void leave_out_products(ImportedJob& job, const ModelSpec& model) {
+  if (model.experts > 0) {
+    job.left_out.emplace_back(
+        "adapters of experts: no model; transformers 5 keeps experts as parameters, which PEFT's "
+        "target_modules passes over");
+  }
+  if (model.latent_attention())
+    job.left_out.emplace_back("adapters of latent attention but its output's: no model");
+  if (model.recurrent())
+    job.left_out.emplace_back("adapters of layers that keep a state: no model");
+}
+
+}  // namespace
+
+bool has_targets(const ImportedJob& job) {
+  const Value* tuning = tuning_of(job.scenario);
+  return tuning != nullptr && tuning->find("targets") != nullptr;
+}
+
+void fit_adapters(ImportedJob& job, const ModelSpec& model) {
+  Value* tuning = tuning_of(job.scenario);
+  Value* targets = tuning == nullptr ? nullptr : tuning->find("targets");
+  if (targets == nullptr) return;
+  const std::vector<std::string> ours = names_of_targets(adapter_targets(model));
+  const bool all = targets->text == "all-linear";
+  std::vector<std::string> kept, dropped;
+  for (const std::string& name : all ? ours : names_in(*targets)) {
+    const bool fits = std::ranges::find(ours, name) != ours.end();
+    (fits ? kept : dropped).push_back(name);
+  }
+  const bool partial = model.experts > 0 || model.latent_attention() || model.recurrent();
+  if (all && !partial) return;
+  if (all) leave_out_products(job, model);
+  if (!dropped.empty()) {
+    job.left_out.push_back(
+        fmt::format("adapters of {}: the model has no such layer, or no model of "
+                    "its adapters",
+                    fmt::join(dropped, ", ")));
+  }
+  if (kept.empty()) {
+    kept = ours;
+    job.left_out.emplace_back("no adapter of the file's has a model: priced as those of attention");
+  }
+  Value list;
+  list.kind = Value::Kind::sequence;
+  for (const std::string& name : kept) list.items.push_back(scalar_value(name));
+  tuning->set("targets", std::move(list));
+}
+
+}  // namespace planner

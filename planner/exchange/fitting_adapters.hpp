@@ -1,0 +1,18 @@
+// Adapters that a file asks for, as far as the model's layers may have them here.
+#pragma once
+
+#include "costmodel/model/model_spec.hpp"
+#include "planner/exchange/imported_job.hpp"
+
+namespace planner {
+
+// Whether the job has training.fine_tuning.targets.
+bool has_targets(const ImportedJob& job);
+
+// Takes from training.fine_tuning.targets what the model has no adapters for: experts, the delta
+// net or scan of a hybrid, the queries, keys and values of latent attention. What is taken is among
+// what is left out. A projection that the file lists by name (PEFT's target_modules) and that such
+// a layer does not have was none of its adapters anyway.
+void fit_adapters(ImportedJob& job, const costmodel::ModelSpec& model);
+
+}  // namespace planner

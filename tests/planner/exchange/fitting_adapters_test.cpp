@@ -1,0 +1,70 @@
+// Adapters that a file asks for, as far as the model's layers may have them.
+#include "planner/exchange/fitting_adapters.hpp"
+
+#include <doctest/doctest.h>
+
+#include <string>
+
+#include "costmodel/base/escape.hpp"
+#include "costmodel/config/yaml.hpp"
+#include "costmodel/scenario/scenario_parts.hpp"
+#include "tests/costmodel/support/fixtures.hpp"
+
+namespace fitting_adapters_test {
+
+namespace {
+
+struct Fitted {
+  std::string targets, left_out;
+};
+
+Fitted fitted(const std::string& model, const std::string& targets) {
+  planner::ImportedJob job;
+  job.scenario = costmodel::parse_yaml(
+      "{training: {fine_tuning: {method: lora, targets: " + targets + "}}}", "job.yaml");
+  planner::fit_adapters(job,
+                        costmodel::find_model(costmodel::scalar_value(model), fixtures::configs()));
+  const costmodel::Value* list =
+      job.scenario.find("training")->find("fine_tuning")->find("targets");
+  Fitted result{list->text, ""};
+  for (const auto& item : list->items) result.targets += item.text + " ";
+  for (const std::string& line : job.left_out) result.left_out += line + "\n";
+  return result;
+}
+
+}  // namespace
+
+TEST_CASE("a dense model keeps what the file asks for") {
+  CHECK(fitted("llama-3-8b", "all-linear").targets == "all-linear");
+  CHECK(fitted("llama-3-8b", "[q, v]").targets == "q v ");
+  CHECK(fitted("llama-3-8b", "[q, v]").left_out.empty());
+}
+
+TEST_CASE("of experts, latent attention and layers that keep a state, what has a model") {
+  CHECK(fitted("mixtral-8x7b", "all-linear").targets == "q k v o ");
+  CHECK(fixtures::contains(fitted("mixtral-8x7b", "all-linear").left_out, "adapters of experts"));
+  CHECK(fitted("mixtral-8x7b", "[q, up, down]").targets == "q ");
+  CHECK(fixtures::contains(fitted("mixtral-8x7b", "[q, up, down]").left_out, "up, down"));
+  CHECK(fitted("mixtral-8x7b", "[gate]").targets == "q k v o ");
+  CHECK(fixtures::contains(fitted("mixtral-8x7b", "[gate]").left_out, "priced as"));
+  CHECK(fitted("deepseek-v3", "[q, o]").targets == "o ");
+  CHECK(fitted("qwen3.5-9b", "[q, v]").targets == "q v ");
+  CHECK(fitted("qwen3.5-9b", "[q, v]").left_out.empty());  // its delta nets have no q_proj
+  CHECK(fitted("qwen3.5-9b", "all-linear").targets == "q k v o gate up down ");
+  CHECK(fixtures::contains(fitted("qwen3.5-9b", "all-linear").left_out, "keep a state"));
+}
+
+TEST_CASE("a projection that the model has not is left out") {
+  CHECK(fitted("gpt2", "[q, gate, up]").targets == "q up ");
+}
+
+TEST_CASE("a job without adapters is as it was") {
+  planner::ImportedJob job;
+  job.scenario = costmodel::parse_yaml("{training: {fine_tuning: {method: full}}}", "job.yaml");
+  CHECK_FALSE(planner::has_targets(job));
+  planner::fit_adapters(
+      job, costmodel::find_model(costmodel::scalar_value("gpt2"), fixtures::configs()));
+  CHECK(job.left_out.empty());
+}
+
+}  // namespace fitting_adapters_test
