@@ -70,7 +70,7 @@ TEST_CASE("what does not go together is refused with a remedy") {
   CHECK(contains(fault("{method: lora, targets: attention}", "stack: peft", "deepseek-v2"),
                  "adapters of latent attention are not modelled"));
   CHECK(contains(fault("{method: lora, targets: [q]}", "stack: peft", "deepseek-v2"),
-                 "set targets: [o]"));
+                 "set targets: [o, gate, up, down]"));
   CHECK(contains(fault("{method: lora}", "stack: peft", "qwen3.5-27b"),
                  "set targets: [q, k, v, o, gate, up, down]"));
   CHECK(contains(fault("{method: lora, targets: [q]}", "stack: peft", "mamba-130m"),
