@@ -161,8 +161,9 @@ ServedRun Simulation::arriving_run(std::int64_t requests, double rate, double pa
     const ServedRun one = run(own, 0, true, part);
     for (double ServedRun::*of : std::initializer_list<double ServedRun::*>{
              &ServedRun::seconds, &ServedRun::requests_per_s, &ServedRun::output_per_s,
-             &ServedRun::total_per_s, &ServedRun::running, &ServedRun::context, &ServedRun::pace})
+             &ServedRun::total_per_s, &ServedRun::running, &ServedRun::context, &ServedRun::pace}) {
       mean.*of += one.*of / static_cast<double>(runs);
+    }
     for (auto of : {&RequestTimes::ttft, &RequestTimes::tpot, &RequestTimes::e2e})
       (mean.times.*of)
           .insert((mean.times.*of).end(), (one.times.*of).begin(), (one.times.*of).end());
@@ -185,7 +186,7 @@ ServedRun Simulation::full_run(double all, std::int64_t clients, double rate, do
   run.seconds += outside() * rounds;
   if (rate <= 0 && way.most_per_s > 0) {  // first prompts of the replicas come one after the other
     const double last_after = (1 / part - 1) / way.most_per_s;
-    delay(last_after / 2, run);
+    delay(last_after / 2 / rounds, run);  // of each client the first alone
     run.seconds += last_after;
   }
   set_rate(shown / run.seconds, run);

@@ -111,7 +111,7 @@ TEST_CASE("large legal files are read, whatever their shape") {
   const std::size_t most = (std::size_t{4} << 20) >> (sanitized ? 5 : 0), size = most / 4;
   std::string base = "model: {base: gpt2";
   for (std::size_t i = 0; base.size() + 20 < most; ++i) base += ",\nk" + std::to_string(i) + ": 1";
-  const std::string unknown = "has no key 'a'";
+  const std::string unknown = "this is no scenario";
   const auto check = [&](const std::string& text, const std::string& told) {
     scratch.write("file.yaml", text);
     check_refused("evaluate FILE", "file.yaml", told, scratch);
