@@ -201,7 +201,7 @@ TEST_CASE("what is broken is refused") {
         "runs: [{id: a, measured: {iteration_s: -2}}]\n",
         "runs: [{id: a, measured: {fits: perhaps}}]\n",
         "runs: [{id: a, measured: {}, plan: {tpp: 2}}]\n",
-        "runs: [{id: a, measured: {}, kinds: {products: 1}}]\n",
+        "runs: [{id: a, measured: {}, kinds: {elsewhere: 1}}]\n",
         "defaults: {trainning: {}}\nruns: []\n"}) {
     CAPTURE(wrong);
     CHECK(fault_of(wrong, "evidence") != "");

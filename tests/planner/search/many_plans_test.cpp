@@ -60,8 +60,8 @@ TEST_CASE("what is no column of numbers is refused, and an end is an error of th
     for (const std::string& error : evaluate_many(tiny(), {{key, wrong}}, 1).errors)
       CHECK(contains(error, "allowed: whole numbers 1 to"));
   }
-  CHECK(
-      contains(evaluate_many(tiny(), {{"sequence_parallel", wrong}}, 1).errors[0], "true, false"));
+  CHECK(contains(evaluate_many(tiny(), {{"sequence_parallel", wrong}}, 1).errors[0],
+                 "write true or false"));
   CHECK(evaluate_many(tiny(), {{"sequence_parallel", one}}, 1).errors[0].find("true") ==
         std::string::npos);
   const ManyPlans stopped = evaluate_many(tiny(), {{"tp", two}}, 1, [] { return true; });
