@@ -180,7 +180,7 @@ void name_model(ImportedJob& job, std::string name) {
     if (!same || (name.size() > other.size() && is_digit(name[other.size()]))) continue;
     if (ours.empty()) return;
     job.notes.push_back(fmt::format("{} has the sizes of {}", other, ours));
-    name = ours;
+    name.replace(0, other.size(), ours);
     break;
   }
   if (!name.empty()) job.recipes.push_back(std::move(name));

@@ -242,6 +242,8 @@ TrainerJob read_trainer_job(const std::string& text, const std::string& file, Jo
   std::vector<SetField> fields = read_yaml(document, file);
   for (SetField& field : fields) {
     field.name = field.field;
+    // ms-swift's batch of a device; axolotl's of an update on one.
+    if (format == JobFormat::axolotl && field.name == "batch_size") continue;
     field.field = trainers_field(field.field);
   }
   Launched launched;

@@ -70,8 +70,33 @@ TEST_CASE("FlashAttention and sequence parallelism change the scenario") {
   CHECK(at(job, "plan", "sequence_parallel") == "true");
 }
 
+TEST_CASE("Mamba in all layers has a state of 16 and time steps by a sixteenth of the width") {
+  const ImportedJob job = import_neox(
+      "{\"pipe_parallel_size\": 0, \"model_parallel_size\": 1, \"num_layers\": 24, "
+      "\"hidden_size\": 768, \"num_attention_heads\": 12, \"norm\": \"rmsnorm\", "
+      "\"attention_config\": [[[\"mamba\"], 24]]}\n",
+      "130M.yml");
+  CHECK(at(job, "model", "kind") == "mamba");
+  CHECK(at(job, "model", "heads") == "1536");
+  CHECK(at(job, "model", "state_size") == "16");
+  CHECK(at(job, "model", "dt_rank") == "48");
+  CHECK(at(job, "plan", "pp") == "1");
+}
+
+TEST_CASE("enabled decides the precision; dropout, rotary positions and checkpoints are read") {
+  const auto job = [](const std::string& more) { return import_neox(small + more + "}\n", "x"); };
+  CHECK(at(job("\"bf16\": {\"enabled\": true}, \"fp16.enabled\": false"), "training",
+           "precision") == "bf16");
+  CHECK(at(job(""), "model", "dropout") == "0");
+  CHECK(at(job("\"hidden_dropout\": 0.1"), "model", "dropout") == "0.1");
+  CHECK(at(job("\"rotary_emb_base\": 500000"), "model", "rotary_base") == "500000");
+  CHECK(job("").left_out.empty());
+  CHECK(job("\"checkpoint_num_layers\": 2").left_out.size() == 1);
+  CHECK(job("\"partition_activations\": true").left_out.size() == 1);
+}
+
 TEST_CASE("other mixers than attention, and experts, are refused") {
-  for (const char* other : {"\"attention_config\": [[[\"mamba\"], 24]]",
+  for (const char* other : {"\"attention_config\": [[[\"mamba\"], 12], [[\"global\"], 12]]",
                             "\"attention_config\": [[[\"rwkv\"], 12]]", "\"num_experts\": 8"})
     CHECK_THROWS_AS(import_neox(small + other + "\n}\n", "x.yml"), costmodel::ConfigError);
   CHECK(holds_neox(small));

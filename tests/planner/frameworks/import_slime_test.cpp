@@ -41,4 +41,12 @@ TEST_CASE("what changes a plan changes the scenario") {
   CHECK(at(job, "plan", "pp") == "2");
 }
 
+TEST_CASE("supervised: a sequence is as long as what a replica holds") {
+  std::string text = script;
+  text.replace(text.find("--rollout-max-response-len 8192"), 31, "--loss-type sft_loss");
+  const ImportedJob job = import_slime(text + "\n", "run.sh");
+  CHECK(at(job, "training", "sequence") == "9216");
+  CHECK(at(job, "plan", "micro_batch") == "1");
+}
+
 }  // namespace import_slime_test

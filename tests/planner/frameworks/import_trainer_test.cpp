@@ -122,4 +122,36 @@ TEST_CASE("ms-swift: its defaults; 8 bits; what has no model here is refused at 
                        doctest::Contains("with Megatron-LM is not read"), costmodel::ConfigError);
 }
 
+namespace {
+
+const costmodel::Value& tuning_of(const ImportedJob& job) {
+  return *job.scenario.find("training")->find("fine_tuning");
+}
+
+}  // namespace
+
+TEST_CASE("axolotl: no adapter without the word, PEFT's usual targets, its older batch") {
+  const std::string file = "base_model: a/b\nmicro_batch_size: 2\nlora_r: 8\n";
+  CHECK(tuning_of(job_of(file + "adapter:\n")).find("method")->text == "full");
+  const auto usual = job_of(file + "adapter: lora\nlora_target_linear: false\n");
+  CHECK(tuning_of(usual).find("targets")->items.size() == 2);
+  CHECK(has_line_with(usual.notes, "PEFT's usual"));
+  const auto all = job_of(file + "adapter: lora\nlora_target_linear: true\n");
+  CHECK(tuning_of(all).find("targets")->text == "all-linear");
+  CHECK(job_of(file + "batch_size: 8\n").accumulation == 4);
+  CHECK(job_of(file + "batch_size: 8\ngradient_accumulation_steps: 2\n").accumulation == 2);
+}
+
+TEST_CASE("OFT is priced as LoRA that multiplies as much; eight bits on the host as Adam") {
+  const auto oft = job_of("model_name_or_path: a/b\nfinetuning_type: oft\noft_block_size: 64\n");
+  CHECK(tuning_of(oft).find("method")->text == "lora");
+  CHECK(tuning_of(oft).find("rank")->text == "32");
+  CHECK(has_line_with(oft.left_out, "priced as LoRA of rank 32"));
+  const std::string file = "base_model: a/b\noptimizer: adamw_bnb_8bit\n";
+  CHECK(job_of(file).scenario.find("training")->find("optimizer")->text == "adam-8bit");
+  const auto host = job_of(file + "deepspeed: zero3_bf16_cpuoffload_all.json\n");
+  CHECK(host.scenario.find("training")->find("optimizer")->text == "adam");
+  CHECK(has_line_with(host.left_out, "taken as adam, which runs there"));
+}
+
 }  // namespace import_trainer_test

@@ -3,6 +3,9 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
+#include <string>
+
 #include "tests/costmodel/support/fixtures.hpp"
 
 namespace import_verl_test {
@@ -55,6 +58,29 @@ TEST_CASE("Megatron's sizes, Ulysses and adapters change the scenario") {
   CHECK(at(ulysses, "plan", "cp_comm") == "a2a");
   const ImportedJob lora = import_verl(fsdp + " actor_rollout_ref.model.lora_rank=64\n", "run.sh");
   CHECK(lora.scenario.find("training")->find("fine_tuning")->find("rank")->text == "64");
+}
+
+TEST_CASE("adapters with Ulysses keep peft's stack; Megatron-LM's optimizer may be on the host") {
+  const ImportedJob both =
+      import_verl(fsdp +
+                      " actor_rollout_ref.model.lora_rank=64 "
+                      "actor_rollout_ref.actor.ulysses_sequence_parallel_size=2\n",
+                  "run.sh");
+  CHECK(both.scenario.find("training")->find("stack")->find("base")->text == "peft");
+  CHECK(both.scenario.find("training")->find("fine_tuning")->find("rank")->text == "64");
+  const std::string host =
+      fsdp +
+      " actor_rollout_ref.actor.megatron.tensor_model_parallel_size=2 "
+      "+actor_rollout_ref.actor.optim.override_optimizer_config.optimizer_cpu_offload=True";
+  CHECK(at(import_verl(host + "\n", "run.sh"), "plan", "offload") == "optimizer");
+  const ImportedJob half = import_verl(
+      host +
+          " +actor_rollout_ref.actor.optim.override_optimizer_config.optimizer_offload_fraction=0.5"
+          "\n",
+      "run.sh");
+  CHECK(std::ranges::any_of(half.left_out, [](const std::string& line) {
+    return line.find("optimizer_offload_fraction = 0.5") != std::string::npos;
+  }));
 }
 
 TEST_CASE("supervised fine-tuning has fields of its own") {
