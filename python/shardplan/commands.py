@@ -296,7 +296,7 @@ def evaluate_many(scenario, *, threads=None, set=(), config_path=(), progress=No
     _checked([*operands, *documents.values()])
     length = max((len(values) for values in columns.values() if hasattr(values, "__len__")), default=1)
     if threads is None:
-        threads = min(_cores(), 1 + length // 256)  # each prices the layers for itself first
+        threads = min(_cores(), 1 + length // 8192)  # each prices the layers for itself first
     columns = {key: _column(key, values, length) for key, values in columns.items()}
     with _called_back(progress) as callback:
         answer = _core.evaluate_many(
