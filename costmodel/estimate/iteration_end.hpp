@@ -19,8 +19,8 @@ inline double own_parameters(const ParallelPlan& plan, const RankWeights& rank) 
 
 // Memory traffic of an optimizer step. It clears the gradient buffers of `gradients` parameters;
 // computes the norm, unscales and clips over its `own` parameters, or all of them where ZeRO-1
-// keeps them whole; Adam reads the gradient, reads and writes its states, and writes the parameters
-// (SimuMax counts the same passes).
+// keeps them unsharded; Adam reads the gradient, reads and writes its states, and writes the
+// parameters (SimuMax counts the same passes).
 Bytes optimizer_traffic(double own, double gradients, const TrainingSpec& training);
 inline constexpr int optimizer_passes = 5;
 // The framework's own kernels for it, clipping included, on a rank with these parameters; nothing

@@ -129,7 +129,7 @@ namespace {
 // Accumulation of a weight gradient into its buffer. In fp32 (and in 16 bits, if the framework has
 // the kernel) the product's own epilogue does it: read 4 bytes and write 4 instead of 2, half of it
 // exposed (measured on 136 A100 and 384 B200 products of SimuMax's tables). Otherwise a separate
-// kernel: read both, write one, or as the stack says of its fp32 buffers.
+// kernel: read both, write one, or as the stack states for fp32 buffers.
 double accumulation_bytes(const TrainingSpec& training, const ParallelPlan& plan) {
   if (!joins_buffer(plan)) return 0;
   if (kernel_set(training).find(KernelOp::accumulate, false) != nullptr)

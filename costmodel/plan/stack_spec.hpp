@@ -144,8 +144,8 @@ struct StackZero {
   bool whole_gradients = false;  // ZeRO-2 and 3 reduce-scatter only after all gradients are
                                  // complete (XLA combines the collectives)
   bool one_port = false;         // ZeRO-3 collectives leave a node through one of its ports
-  // ZeRO-1 keeps every rank's gradients whole: one all-reduce after the last backward, and all of
-  // them clipped and cleared (nanotron with fp32 accumulation).
+  // ZeRO-1 keeps every rank's gradients unsharded: one all-reduce after the last backward, and all
+  // of them clipped and cleared (nanotron with fp32 accumulation).
   bool all_reduce = false;
   // Host time of a rank's slice of a parameter, where ZeRO-1 and 2 gather each parameter tensor by
   // itself, as the slices of all ranks; 0: they gather one buffer.

@@ -87,9 +87,12 @@ const Keys<KindSeconds>& kind_rows() {
   static const auto keys = [] {
     Keys<KindSeconds> all;
     for (std::size_t i = 0; i + 1 < kind_keys.size(); ++i) {
-      all.push_back(key::number<KindSeconds>(
-          kind_keys[i], [i](KindSeconds& kinds) -> double& { return kinds[i]; }, 0, 1e9,
-          "seconds of an iteration in kernels of that kind"));
+      all.push_back(key::special<KindSeconds>(
+          kind_keys[i], [] { return costmodel::number_text(Dimension::time, 0, 1e9); },
+          "seconds of an iteration in kernels of that kind",
+          [i](MapReader& reader, KindSeconds& kinds) {
+            kinds[i] = reader.number(kind_keys[i], Dimension::time, 0, 1e9).value_or(0);
+          }));
     }
     return all;
   }();

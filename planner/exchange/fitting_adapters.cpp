@@ -36,7 +36,7 @@ std::vector<std::string> names_in(const Value& list) {
 void leave_out_products(ImportedJob& job, const ModelSpec& model) {
   if (model.experts > 0) {
     job.left_out.emplace_back(
-        "adapters of experts: no model; transformers 5 keeps experts as parameters, which PEFT's "
+        "adapters of experts: transformers 5 keeps experts as parameters, which PEFT's "
         "target_modules passes over");
   }
   if (model.latent_attention())
@@ -56,7 +56,9 @@ void fit_adapters(ImportedJob& job, const ModelSpec& model) {
   Value* tuning = tuning_of(job.scenario);
   Value* targets = tuning == nullptr ? nullptr : tuning->find("targets");
   if (targets == nullptr) return;
-  const std::vector<std::string> ours = names_of_targets(adapter_targets(model));
+  const unsigned modelled = adapter_targets(model);
+  const std::vector<std::string> ours =
+      names_of_targets(model.experts > 0 ? modelled & attention_targets : modelled);
   const bool all = targets->text == "all-linear";
   std::vector<std::string> kept, dropped;
   for (const std::string& name : all ? ours : names_in(*targets)) {

@@ -243,16 +243,16 @@ TEST_CASE("parameters gathered one by one: the host slices each for each rank") 
   CHECK(time(5e-6) == time(0));
 }
 
-TEST_CASE("ZeRO-1 that keeps gradients whole all-reduces them after the backward") {
+TEST_CASE("ZeRO-1 that keeps gradients unsharded all-reduces them after the backward") {
   const Case c = cases[1];
   const ModelSpec model = fixtures::gpt(c);
   const ClusterSpec cluster = fixtures::cluster(16);
   ParallelPlan plan;
   plan.dp = 16, plan.zero = 1;
-  const auto of = [&](bool whole, bool hides) {
+  const auto of = [&](bool unsharded, bool hides) {
     TrainingSpec training = fixtures::training(c.batch, c.sequence);
     training.overlap.overlap_grad_reduce = hides;
-    training.stack.zero.all_reduce = whole;
+    training.stack.zero.all_reduce = unsharded;
     return Evaluator(model, cluster, training).estimate(plan);
   };
   const Estimate scattered = of(false, true), reduced = of(true, true);
@@ -264,10 +264,11 @@ TEST_CASE("ZeRO-1 that keeps gradients whole all-reduces them after the backward
   CHECK(reduced.iteration > of(false, false).iteration);
   // Its norm, its scaling and what is cleared are of all parameters.
   const TrainingSpec training = fixtures::training(c.batch, c.sequence);
-  TrainingSpec whole = training;
-  whole.stack.zero.all_reduce = true;
+  TrainingSpec unsharded = training;
+  unsharded.stack.zero.all_reduce = true;
   const double gradient = gradient_bytes_per_parameter(training);
-  CHECK(optimizer_traffic(1e6, 16e6, whole).value - optimizer_traffic(1e6, 16e6, training).value ==
+  CHECK(optimizer_traffic(1e6, 16e6, unsharded).value -
+            optimizer_traffic(1e6, 16e6, training).value ==
         3 * gradient * 15e6);
 }
 
