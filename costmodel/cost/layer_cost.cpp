@@ -245,9 +245,10 @@ Cost price(const std::vector<Step>& steps, const OpList& list, const Pricing& pr
     add_step(step, list, pricing, cost);
     if (step.node->region == Region::shared_experts) shared += cost.compute - before;
   }
-  if (pricing.shared_expert_overlap && !pricing.overlap.nothing_hidden)
+  if (pricing.shared_expert_overlap && !pricing.overlap.nothing_hidden) {
     cost.hide_exchange(cost.ep_comm -
                        exposed_beside(cost.ep_comm, shared, pricing.overlap.slowdown));
+  }
   // The device executes kernels and collectives while the host launches the next ones; time waiting
   // for the host counts as computation.
   cost.launches = cost.kernels;

@@ -296,10 +296,11 @@ SimulationResult simulate(const SimulationProgram& program, const PipelineTimes&
   result.begin.resize(static_cast<std::size_t>(program.ranks), Seconds(-1));
   result.last_backward_start.resize(static_cast<std::size_t>(program.ranks));
   with_transfers(times, [&](const auto& transfers) {
-    if (program.cells.empty())
+    if (program.cells.empty()) {
       simulate_items(program, times, scratch, transfers, result);
-    else
+    } else {
       simulate_cells(program, times, scratch, transfers, result);
+    }
   });
   return result;
 }

@@ -164,9 +164,10 @@ ServedRun Simulation::arriving_run(std::int64_t requests, double rate, double pa
              &ServedRun::total_per_s, &ServedRun::running, &ServedRun::context, &ServedRun::pace}) {
       mean.*of += one.*of / static_cast<double>(runs);
     }
-    for (auto of : {&RequestTimes::ttft, &RequestTimes::tpot, &RequestTimes::e2e})
+    for (auto of : {&RequestTimes::ttft, &RequestTimes::tpot, &RequestTimes::e2e}) {
       (mean.times.*of)
           .insert((mean.times.*of).end(), (one.times.*of).begin(), (one.times.*of).end());
+    }
     mean.preempted += one.preempted;
   }
   mean.requests = requests;

@@ -214,7 +214,7 @@ Json schema_of_scenario(const Node& root) {
 }
 
 // Published runs, a scenario each. Of a run's keys its file's `defaults` may have any.
-Json schema_of_evidence(Node evidence, const Json& scenario) {
+Json schema_of_evidence(const Node& evidence, const Json& scenario) {
   Json file = map_of(evidence);
   Json& run = file["properties"]["runs"]["items"];
   for (auto& [name, schema] : run["properties"].items()) {

@@ -168,10 +168,11 @@ class VerlImport {
         megatron_ &&
         fields_.flag(std::string(of_actor) + of_optimizer + "optimizer_cpu_offload", false);
     if (on_host) put_key(job, "plan", "offload", "optimizer");
-    if (on_host && actor(of_optimizer + "optimizer_offload_fraction", "1") != "1")
+    if (on_host && actor(of_optimizer + "optimizer_offload_fraction", "1") != "1") {
       job.left_out.push_back(
           fields_.written(std::string(of_actor) + of_optimizer + "optimizer_offload_fraction") +
           ": all of the optimizer is taken as on the host");
+    }
   }
 
   // No stack of Hugging Face shards sequences over devices, as verl's Ulysses does.

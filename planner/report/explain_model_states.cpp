@@ -43,8 +43,8 @@ const char* device_formula(const ModelStatesAsked& a) {
   if (a.zero == 2) {
     return a.optimizer_on_host
                ? "2 psi: weights"
-               : "4 psi + 16 psi / N: weights and gradients unsharded (Shardplan shards "
-                 "gradients, as ZeRO 2 does after each bucket)";
+               : "2 psi + 18 psi / N: gradients in 16 bits and in fp32 (these exist in the "
+                 "optimizer's step alone, without activations: left out here)";
   }
   if (a.parameters_on_host) return "4 bytes of each value of the largest module";
   return a.optimizer_on_host ? "2 psi / N, and 4 bytes of each value of the largest module"
@@ -59,7 +59,7 @@ ModelStatesNeeded deepspeed_estimate(const ModelStatesAsked& a) {
     return a.optimizer_on_host
                ? ModelStatesNeeded{Bytes(2 * psi),
                                    Bytes(psi * std::max(4 * all, 16.0) * buffer_factor)}
-               : ModelStatesNeeded{Bytes(4 * psi + 16 * psi / all),
+               : ModelStatesNeeded{Bytes(2 * psi + 18 * psi / all),
                                    Bytes(4 * psi * on_node * buffer_factor)};
   }
   const double largest = 4 * a.largest_module, part = 1.0 / a.nodes;

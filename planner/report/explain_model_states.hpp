@@ -26,7 +26,8 @@ struct ModelStatesNeeded {
   costmodel::Bytes device, host;  // of a device; of a node, buffers included
 };
 // estimate_zero2_model_states_mem_needs (deepspeed/runtime/zero/stage_1_and_2.py) and
-// estimate_zero3_model_states_mem_needs (stage3.py), with their additional_buffer_factor of 1.5.
+// estimate_zero3_model_states_mem_needs (stage3.py), with their additional_buffer_factor of 1.5, as
+// they are since DeepSpeed 0.14.3 (#5099).
 ModelStatesNeeded deepspeed_estimate(const ModelStatesAsked& asked);
 
 // Group "model states", of plans without another dimension whose stack can keep parameters on the
