@@ -210,7 +210,7 @@ void count_calls(const std::vector<Step>& steps, const Pricing& pricing, Cost& c
   HostCalls sum;
   for (const Step& step : steps) {
     if (!in_graph(step.node->scope, pricing.overlap))
-      sum += host_calls(*step.node, step.pass, is_narrow(pricing.precision), pricing.routing_calls);
+      sum += host_calls(*step.node, step.pass, pricing.layer_calls);
   }
   const Seconds time = sum.calls * pricing.host_call + sum.launches * pricing.kernel_launch;
   if (time <= cost.host) return;
@@ -298,6 +298,22 @@ void add_attention(const OpList& list, Recomputed what, const Pricing& pricing, 
 
 }  // namespace
 
+namespace {
+
+// The host is ahead in the recomputation of a part by what it is ahead in backward, unless it waits
+// there for the rows of experts.
+void add_checkpoints(const OpList& list, Recomputed what, const Pricing& pricing, LayerCost& cost) {
+  Cost& again = cost.recompute;
+  again.host += checkpoint_calls(list, what).calls * pricing.host_call;
+  wait_for_host(again, again.host);
+  if (is_recomputed(Region::experts, what)) return;
+  const Seconds ahead = min(again.waited, cost.backward.time() - cost.backward.host);
+  again.compute -= ahead;
+  again.waited -= ahead;
+}
+
+}  // namespace
+
 LayerCost layer_cost(const OpList& list, Recomputed what, const Pricing& pricing) {
   LayerCost cost;
   cost.forward = price(forward_steps(list), list, pricing);
@@ -314,6 +330,8 @@ LayerCost layer_cost(const OpList& list, Recomputed what, const Pricing& pricing
     cost.recompute.host += cost.recompute.kernels * pricing.recomputed;
     wait_for_host(cost.recompute, cost.recompute.host);
   }
+  if (pricing.host_call.value > 0 && local_experts(list) > 0)
+    add_checkpoints(list, what, pricing, cost);
   cost.footprint = footprint(list, what);
   if (list.adapted) add_frozen(list, pricing, cost);
   if (std::ranges::any_of(list.nodes, attends_in_samples, &Node::op))

@@ -82,7 +82,7 @@ struct Pricing {
                                        // operators' own passes and elementwise_factor
   bool checkpoint_stops = false;       // see StackMemory
   Seconds host_call;  // of a layer with experts, whose calls are counted; 0: they are not
-  RoutingCalls routing_calls;
+  LayerCalls layer_calls;
 };
 
 // Whether a group's collectives can go through user buffers, which live in one NVLink domain: it

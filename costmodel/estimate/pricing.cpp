@@ -103,6 +103,7 @@ LayerContext context_of(const ParallelPlan& plan, const Workload& on) {
                                                              : stack.experts.start,
           .fused_grouped_mlp = on.training.fused_grouped_mlp,
           .unfused_expert_bias = stack.experts.unfused_bias,
+          .shared_overlap = plan.experts.shared_overlap,
           .narrow_attention = on.training.narrow_attention,
           .tuning = on.training.fine_tuning,
           .towers = on.training.towers,
@@ -194,7 +195,9 @@ Pricing pricing_of(const ParallelPlan& plan, const Workload& on) {
       stack.memory.checkpoint_stops,
       host_call(on.training, on.cluster.device),
       {plan.experts.dispatcher, plan.ep > 1, on.training.capacity_factor > 0,
-       is_padded(on.training)}};
+       is_padded(on.training), is_narrow(on.training.precision),
+       on.model.router_score == RouterScore::sigmoid, on.model.kv_lora_rank > 0,
+       stack.host.fused_router, stack.host.fused_rotary}};
 }
 
 // The plan as the framework runs it. torchtitan's selective recomputation repeats every second

@@ -19,14 +19,39 @@ constexpr Counts each(int forward, int input_gradient, int weight_gradient = 0) 
 constexpr Counts module = each(3, 2, 2);
 
 // For each expert of a rank a grouped product launches its kernel, and a cast of narrow operands
-// (pytorch/module/grouped_linear.py, general_grouped_gemm and split_quantize: loops in C++).
+// (pytorch/module/grouped_linear.py, general_grouped_gemm and split_quantize: loops in C++). Every
+// weight, and every bias, is a parameter: backward finds its main_grad and makes its dummy
+// gradient, autograd accumulates that, and a hook of DistributedDataParallel counts it
+// (_make_backward_post_hook, register_grad_ready), each as long as a launch. TransformerEngine
+// issue 2897 gives 33 us an expert for both products backward before autograd and the hook
+// (configs/microbench/host.yaml).
 Counts of_grouped(const GroupedLinear& op, bool narrow) {
   const auto local = static_cast<int>(op.experts), casts = narrow ? local : 0;
   Counts counts = module;
   counts.forward.launches = local + casts;
   counts.input_gradient.launches = local + casts;
-  counts.weight_gradient.launches = local;
+  counts.weight_gradient.launches = local + 4 * (op.bias ? 2 : 1) * local;
   return counts;
+}
+
+// A norm is a module of its own (pytorch/ops/basic/rmsnorm.py, called through an OperationFuser
+// that each call makes anew), or part of the product after it (TELayerNormColumnParallelLinear):
+// of queries, keys and values, and of what comes from latent vectors (gpt_layer_specs.py).
+Counts of_norm(const Norm& op, Site site, bool latent) {
+  const bool joined = site == Site::latent_norm || site == Site::scan_norm ||
+                      (site == Site::attention_norm && !latent);
+  if (joined || op.gated) return each(1, 1);
+  return each(3 * op.gains, 2 * op.gains);
+}
+
+// Fused, queries and keys are turned one after the other. Else (rope_utils.py,
+// _apply_rotary_pos_emb_bshd) each of them in 12: cosine and sine with scale and cast, the half
+// turned, two products and their sum, and a concatenation that leaves the rest as it is; of latent
+// attention, which takes halves apart first and puts queries, keys and values together
+// (multi_latent_attention.py), 29 in all.
+Counts of_rotary(const LayerCalls& layer) {
+  if (layer.fused_rotary) return each(2, 2);
+  return layer.latent ? each(29, 29) : each(24, 16);
 }
 
 // Tokens an expert before the exchange (moe/token_dispatcher.py, MoEAlltoAllTokenDispatcher:
@@ -34,37 +59,42 @@ Counts of_grouped(const GroupedLinear& op, bool narrow) {
 // casts, slices and copies, a gather over ranks, five copies to the host on a stream of their own
 // with its events, and the wait. Padded to a capacity, their number is known. DeepEP and HybridEP
 // make their metadata in kernels (fused_a2a.py).
-int preprocess_calls(const RoutingCalls& routing) {
+int preprocess_calls(const LayerCalls& routing) {
   if (!routing.exchanges) return 3;
   if (sends_once_a_rank(routing.dispatcher)) return 4;
   return routing.padded ? 2 : 17;
 }
 
-// moe/router.py and moe_utils.py without moe_router_fusion, as the H100 recipes of Megatron-Bridge
-// have it: topk_routing_with_score_function 9 (scores, top-k, weights and the map of chosen
-// experts: zeros, casts and scatters), compute_routing_scores_for_aux_loss 6, the loss with its
-// tokens an expert and their reduction 6, its record 2 and its attachment 1. Backward of these 14.
-// apply_router_token_dropping: top-k by expert, its mask, and two products with it.
-Counts of_routing(const RoutingCalls& routing) {
-  return each(24 + (routing.drops ? 10 : 0) + preprocess_calls(routing), 14);
+// moe/router.py and moe_utils.py. Fused: top-k with its weights 2, scores of the auxiliary loss 2,
+// that loss 2 with its record 2 and its attachment 1; backward one of each. Without
+// moe_router_fusion: topk_routing_with_score_function 9 (scores, top-k, weights and the map of
+// chosen experts: zeros, casts and scatters), compute_routing_scores_for_aux_loss 6, the loss with
+// its tokens an expert and their reduction 6, record and attachment as there, backward of these 14;
+// by a sigmoid with a bias twelve more (casts, sums, quotients, a gather), six of them backward.
+// The bias counts its tokens by 2 (_apply_expert_bias). apply_router_token_dropping: top-k by
+// expert, its mask, and two products with it.
+Counts of_routing(const LayerCalls& layer) {
+  const int sigmoid = layer.sigmoid ? 1 : 0;
+  const int chosen = layer.fused_router ? 9 : 24 + 12 * sigmoid;
+  return each(chosen + 2 * sigmoid + (layer.drops ? 10 : 0) + preprocess_calls(layer),
+              layer.fused_router ? 4 : 14 + 6 * sigmoid);
 }
 
 // With routed rows go their probabilities (token_dispatcher.py, token_dispatch).
 Counts of_collective(Site site) { return site == Site::dispatch ? each(2, 2) : each(1, 1); }
 
-Counts counts_of(const Node& node, bool narrow, const RoutingCalls& routing) {
+Counts counts_of(const Node& node, const LayerCalls& layer) {
   return std::visit(
       Visitor{
           // router_gating_linear: a function of its own, with the cast of its input.
           [&](const Linear&) { return node.site == Site::router ? each(2, 2, 1) : module; },
-          [&](const GroupedLinear& op) { return of_grouped(op, narrow); },
-          [&](const Routing&) { return of_routing(routing); },
+          [&](const GroupedLinear& op) { return of_grouped(op, layer.narrow); },
+          [&](const Routing&) { return of_routing(layer); },
           [&](const Collective&) { return of_collective(node.site); },
           // DotProductAttention chooses a backend at every call, then calls a fused function.
           [](const FlashAttention&) { return each(3, 2); },
-          // Queries and keys are turned one after the other (rotary_pos_embedding).
-          [](const Rotary&) { return each(2, 2); },
-          [](const Norm& op) { return each(op.gains, op.gains); },
+          [&](const Rotary&) { return of_rotary(layer); },
+          [&](const Norm& op) { return of_norm(op, node.site, layer.latent); },
           // Fused permutation: a map of rows, and the copy (moe_permute_fusion).
           [&](const Permute&) { return node.site == Site::permute ? each(2, 2) : each(1, 1); },
           [](const Activation& op) { return op.in_product ? Counts{} : each(1, 1); },
@@ -87,14 +117,32 @@ Counts counts_of(const Node& node, bool narrow, const RoutingCalls& routing) {
 
 }  // namespace
 
-HostCalls host_calls(const Node& node, Pass pass, bool narrow, const RoutingCalls& routing) {
-  const Counts counts = counts_of(node, narrow, routing);
+HostCalls host_calls(const Node& node, Pass pass, const LayerCalls& layer) {
+  const Counts counts = counts_of(node, layer);
   switch (pass) {
     case Pass::forward: return counts.forward;
     case Pass::input_gradient: return counts.input_gradient;
     case Pass::weight_gradient: return counts.weight_gradient;
   }
   return {};
+}
+
+// tensor_parallel/random.py, CheckpointWithoutOutput: forward takes the states of the generators,
+// runs a function of autograd's and frees its output (2 calls); backward sets the states, enters
+// the quantisation's contexts, detaches the inputs, and calls autograd within autograd (5).
+// CheckpointFunction does the same for a layer or for attention.
+HostCalls checkpoint_calls(const OpList& list, Recomputed what) {
+  int functions = 0;
+  unsigned last = 0;
+  for (const Node& node : list.nodes) {
+    // Parts of a region that is recomputed are recomputed together.
+    const unsigned part = what == Recomputed::everything
+                              ? 1
+                              : static_cast<unsigned>(node.region) & static_cast<unsigned>(what);
+    if (part != 0 && part != last) ++functions;
+    last = part;
+  }
+  return {7 * functions, 0};
 }
 
 }  // namespace costmodel

@@ -20,15 +20,23 @@ struct HostCalls {
   }
 };
 
-// What of the routing no shape of the op list shows.
-struct RoutingCalls {
+// What of a layer no shape of the op list shows.
+struct LayerCalls {
   Dispatcher dispatcher = Dispatcher::alltoall;
   bool exchanges = false;  // ep > 1
   bool drops = false;      // tokens beyond a capacity
   bool padded = false;     // ... to which experts are padded
+  bool narrow = false;     // operands of products are cast
+  bool sigmoid = false;    // the router scores by it, and corrects its choice by a bias
+  bool latent = false;     // attention comes from latent vectors
+  bool fused_router = false;
+  bool fused_rotary = true;
 };
 
-// Of a pass of one operator. `narrow`: operands of products are cast.
-HostCalls host_calls(const Node& node, Pass pass, bool narrow, const RoutingCalls& routing);
+// Of a pass of one operator.
+HostCalls host_calls(const Node& node, Pass pass, const LayerCalls& layer);
+
+// Of the functions that recompute so much of a layer, apart from what they run.
+HostCalls checkpoint_calls(const OpList& list, Recomputed what);
 
 }  // namespace costmodel

@@ -125,19 +125,28 @@ TensorId LayerBuilder::mixed(TensorId normed) {
   return normed;
 }
 
+// What a graph captures with each part (Megatron-LM, transformer_layer.py,
+// _get_submodules_under_cudagraphs and _te_cuda_graph_capture): its norm, with attention and a
+// dense MLP the residual too, with the router the shared experts unless they compute beside the
+// exchange.
 TensorId LayerBuilder::after_attention(TensorId x) {
+  const std::size_t own = list_.nodes.size();
   const TensorId normed = before_branch(Site::attention_norm, x);
-  return after_branch(Site::attention_residual, Site::attention_result_norm, join(mixed(normed)),
-                      x);
+  const TensorId sum =
+      after_branch(Site::attention_residual, Site::attention_result_norm, join(mixed(normed)), x);
+  capture(own, GraphScope::attention);
+  return sum;
 }
 
 TensorId LayerBuilder::after_mlp(TensorId x) {
+  const std::size_t first = list_.nodes.size();
   const TensorId normed = before_branch(Site::mlp_norm, x);
   const std::size_t own = list_.nodes.size();
   const TensorId out = join(mlp(split(normed), normed));
   mark(own, Region::dense_mlp);
-  capture(own, GraphScope::mlp);
-  return after_branch(Site::mlp_residual, Site::mlp_result_norm, out, x);
+  const TensorId sum = after_branch(Site::mlp_residual, Site::mlp_result_norm, out, x);
+  capture(first, GraphScope::mlp);
+  return sum;
 }
 
 OpList LayerBuilder::decoder_block(TensorId x) {
@@ -154,7 +163,9 @@ OpList LayerBuilder::decoder_block(TensorId x) {
 }
 
 TensorId LayerBuilder::after_experts(TensorId x) {
+  const std::size_t first = list_.nodes.size();
   const TensorId normed = before_branch(Site::mlp_norm, x);
+  capture(first, GraphScope::router);
   const std::size_t routed = list_.nodes.size();
   TensorId out = experts(normed);
   mark(routed, Region::experts);
@@ -169,6 +180,7 @@ TensorId LayerBuilder::after_experts(TensorId x) {
                    {shared, gate}, local_tokens_, model_.hidden, {shared, gate});
     }
     mark(own, Region::shared_experts);
+    if (!context_.shared_overlap) capture(own, GraphScope::router);
     out = add(Site::expert_sum, BiasDropoutAdd{local_tokens_, model_.hidden, false, false, true},
               {out, shared}, local_tokens_, model_.hidden);
   }

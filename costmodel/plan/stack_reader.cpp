@@ -280,6 +280,10 @@ const Keys<Host>& launch_keys() {
       key::flag<H>("counts_calls", &H::counts_calls,
                    "the host's calls in layers with experts are counted as Megatron-LM makes "
                    "them, each as long as the device's launch.call_s"),
+      key::flag<H>("fused_router", &H::fused_router,
+                   "... where few kernels choose experts (moe_router_fusion)"),
+      key::flag<H>("fused_rotary", &H::fused_rotary,
+                   "... where one kernel turns a vector by its position (apply_rope_fusion)"),
       key::number<H>("tensor_collective_s", &H::tensor_collective, 0, 10,
                      "host time of a tensor-parallel collective, beyond its launch"),
       key::number<H>("tensor_rank_s", &H::tensor_rank, 0, 10,

@@ -168,6 +168,8 @@ struct StackHost {
   Seconds iteration;    // per iteration: loss scale, norms and counters read back
   bool counts_calls = false;  // the calls of its layers with experts are those of
                               // operators/host_calls, each as long as the device's host_call
+  bool fused_router = false;  // ... and few kernels choose experts (moe_router_fusion)
+  bool fused_rotary = true;   // ... and one kernel turns a vector (apply_rope_fusion)
   // Of a tensor-parallel collective, beyond its launch; and what each tensor rank adds to it in a
   // pipeline over several nodes.
   Seconds tensor_collective, tensor_rank;

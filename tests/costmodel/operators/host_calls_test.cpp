@@ -37,18 +37,66 @@ LayerCost layer(const std::string& yaml, LayerKind kind = LayerKind::moe) {
 TEST_CASE("a product of experts launches a kernel for each, and a cast of narrow operands") {
   const Node eight{Site::expert_up, GroupedLinear{1024, 64, 64, 8, false, Seconds(0)}, {}},
       two{Site::expert_up, GroupedLinear{1024, 64, 64, 2, false, Seconds(0)}, {}};
-  const HostCalls many = host_calls(eight, Pass::forward, false, {}),
-                  few = host_calls(two, Pass::forward, false, {});
+  const HostCalls many = host_calls(eight, Pass::forward, {}),
+                  few = host_calls(two, Pass::forward, {});
   CHECK(many.calls == few.calls);
   CHECK(many.launches == 8);
   CHECK(few.launches == 2);
-  CHECK(host_calls(eight, Pass::forward, true, {}).launches == 16);
+  CHECK(host_calls(eight, Pass::forward, {.narrow = true}).launches == 16);
+  // Backward each of them is a parameter, with its gradient and its hook.
+  CHECK(host_calls(eight, Pass::weight_gradient, {}).launches > 2 * many.launches);
+}
+
+TEST_CASE("a norm is a module unless it is part of the product after it") {
+  const auto calls = [](Site site, int gains, bool latent) {
+    const Node node{site, Norm{64, 64, Normalization::rmsnorm, gains}, {}};
+    return host_calls(node, Pass::forward, {.latent = latent}).calls;
+  };
+  CHECK(calls(Site::attention_norm, 1, false) == 1);
+  CHECK(calls(Site::attention_norm, 1, true) == calls(Site::mlp_norm, 1, true));
+  CHECK(calls(Site::mlp_norm, 1, false) > 1);
+  CHECK(calls(Site::latent_norm, 1, true) == 1);
+  CHECK(calls(Site::qk_norm, 2, false) == 2 * calls(Site::mlp_norm, 1, false));
+}
+
+TEST_CASE("kernels that do several steps save the host their calls") {
+  const Node rotary{Site::rotary, Rotary{64, 64}, {}},
+      routing{Site::top_k_routing, {Routing{64, 8, 2}}, {}};
+  for (const Pass pass : {Pass::forward, Pass::input_gradient}) {
+    const auto calls = [&](const Node& node, const LayerCalls& layer) {
+      return host_calls(node, pass, layer).calls;
+    };
+    CHECK(calls(rotary, {}) < calls(rotary, {.fused_rotary = false}));
+    CHECK(calls(rotary, {.fused_rotary = false}) <
+          calls(rotary, {.latent = true, .fused_rotary = false}));
+    CHECK(calls(routing, {.fused_router = true}) < calls(routing, {}));
+    CHECK(calls(routing, {}) < calls(routing, {.sigmoid = true}));
+  }
+}
+
+TEST_CASE("each function that recomputes a part of a layer has its calls") {
+  const auto functions = [](std::initializer_list<Region> regions, Recomputed what) {
+    OpList list;
+    for (const Region region : regions) list.nodes.push_back({.region = region});
+    return checkpoint_calls(list, what).calls;
+  };
+  const std::initializer_list<Region> layer = {Region::norm, Region::latent_up, Region::latent_up,
+                                               Region::rest, Region::norm,      Region::experts};
+  const int one = functions({Region::norm}, Recomputed{8});
+  CHECK(one > 0);
+  CHECK(functions(layer, Recomputed::nothing) == 0);
+  CHECK(functions(layer, Recomputed{8}) == 2 * one);
+  CHECK(functions(layer, Recomputed{2}) == one);
+  CHECK(functions(layer, Recomputed{8 | 2}) == 3 * one);
+  CHECK(functions(layer, Recomputed::everything) == one);
+  CHECK(functions({Region::experts, Region::expert_activation, Region::experts}, Recomputed{32}) ==
+        one);
 }
 
 TEST_CASE("rows whose number is known, or which kernels count, save the host its preprocessing") {
   const Node routing{Site::top_k_routing, Routing{1024, 64, 8}, {}};
-  const auto calls = [&](const RoutingCalls& r) {
-    return host_calls(routing, Pass::forward, false, r).calls;
+  const auto calls = [&](const LayerCalls& r) {
+    return host_calls(routing, Pass::forward, r).calls;
   };
   const int alone = calls({Dispatcher::alltoall, false});
   const int dropless = calls({Dispatcher::alltoall, true});
