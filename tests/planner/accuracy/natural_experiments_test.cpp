@@ -22,23 +22,29 @@ struct Pair {
 };
 
 constexpr std::array pairs{
-    Pair{"ep-overlap-off-qwen3-30b-a3b-16xh100-bf16", "ep-overlap-on-qwen3-30b-a3b-16xh100-bf16",
+    Pair{"mbridge-ep-overlap-off-qwen3-30b-a3b-16xh100-bf16",
+         "mbridge-ep-overlap-on-qwen3-30b-a3b-16xh100-bf16",
          "the exchange beside another micro-batch's computation"},
-    Pair{"26.04.01-pretrain-qwen3-30b-a3b-8xgb200-mxfp8",
-         "26.06-pretrain-qwen3-30b-a3b-8xgb200-mxfp8",
+    Pair{"mbridge-26.04.01-pretrain-qwen3-30b-a3b-8xgb200-mxfp8",
+         "mbridge-26.06-pretrain-qwen3-30b-a3b-8xgb200-mxfp8",
          "a graph of the iteration, overlap, fused grouped MLP, fp8 attention"},
-    Pair{"26.04.01-pretrain-qwen3-235b-a22b-256xgb300-mxfp8",
-         "26.06-pretrain-qwen3-235b-a22b-256xgb300-mxfp8", "the same"},
-    Pair{"26.04.01-pretrain-deepseekv3-256xgb300-mxfp8",
-         "26.06-pretrain-deepseekv3-256xgb300-mxfp8",
+    Pair{"mbridge-26.04.01-pretrain-qwen3-235b-a22b-256xgb300-mxfp8",
+         "mbridge-26.06-pretrain-qwen3-235b-a22b-256xgb300-mxfp8", "the same"},
+    Pair{"mbridge-26.04.01-pretrain-deepseekv3-256xgb300-mxfp8",
+         "mbridge-26.06-pretrain-deepseekv3-256xgb300-mxfp8",
          "the same, micro-batches of 1, nothing recomputed"},
+    Pair{"bridge-skill-moonlight-8xh100-none", "bridge-skill-moonlight-8xh100-core_attn",
+         "attention recomputed, where the host sets the pace"},
+    Pair{"bridge-skill-moonlight-8xh100-none", "bridge-skill-moonlight-8xh100-layernorm-moe_act",
+         "norms and the experts' activation recomputed, where the host sets the pace"},
 };
 
 std::map<std::string, ValidationRow> rows() {
   const std::string root = SHARDPLAN_SOURCE_DIR "/configs";
   std::map<std::string, ValidationRow> by_id;
   for (const auto& row :
-       validate({root + "/evidence/moe-qwen3.yaml", root + "/evidence/moe-deepseek-v3.yaml"},
+       validate({root + "/evidence/moe-qwen3.yaml", root + "/evidence/moe-deepseek-v3.yaml",
+                 root + "/evidence/bridge-skills.yaml"},
                 {{root}})) {
     if (row.predicted_time()) by_id.emplace(row.id, row);
   }
@@ -51,8 +57,8 @@ TEST_CASE("what a change of recipe alone did is predicted: its sign, and its siz
   const auto runs = rows();
   for (const Pair& pair : pairs) {
     CAPTURE(std::string(pair.changed));
-    const auto& before = runs.at(std::string("mbridge-") + pair.before);
-    const auto& after = runs.at(std::string("mbridge-") + pair.after);
+    const auto& before = runs.at(pair.before);
+    const auto& after = runs.at(pair.after);
     const double measured = after.measured / before.measured - 1;
     const double predicted = after.predicted / before.predicted - 1;
     CHECK(measured * predicted > 0);
