@@ -429,6 +429,9 @@ const Keys<S>& stack_rows() {
   static const Keys<S> keys = joined<S>(
       key::rows<S>(key::text<S>("title", &S::title, "for people"),
                    key::text<S>("framework", &S::framework, "for people and for groups of errors"),
+                   key::text<S>("lineage", &S::lineage,
+                                "stacks of one code, as megatron: where many of their runs are "
+                                "measured, intervals rest on those alone"),
                    key::remark<S>("version", "for people"),
                    key::note<S>("names", "what people call it: --framework finds it by them")),
       key::of_part<S>(&S::kernels, kernel_keys()), key::of_part<S>(&S::memory, kept_keys()),

@@ -249,6 +249,7 @@ struct StackSpec {
   std::string name;
   std::string title;
   std::string framework;
+  std::string lineage;  // stacks of one code, whose errors are of one kind
   StackKernels kernels;
   StackMemory memory;
   StackCollectives collectives;

@@ -79,7 +79,12 @@ std::string basis_of(const KindResiduals& kind, const RunTraits& traits) {
   const std::string models = traits.experts ? "mixtures of experts" : "dense models";
   if (kind.count.runs == 0) return fmt::format("interval: no published run of {}: widest", models);
   const auto own = kind.runs.find({traits.stack, traits.device});
-  std::string text = fmt::format("interval: {} of {}", runs_text(kind.count.runs), models);
+  const auto lineage = kind.lineages.find(traits.lineage);
+  std::string text =
+      lineage == kind.lineages.end()
+          ? fmt::format("interval: {} of {}", runs_text(kind.count.runs), models)
+          : fmt::format("interval: {} of {} by {} stacks", runs_text(lineage->second.count.runs),
+                        models, traits.lineage);
   if (own != kind.runs.end()) {
     text +=
         fmt::format(", {} by {} on {}", format_integer(own->second), traits.stack, traits.device);
@@ -126,8 +131,10 @@ ErrorBand band_of(const ResidualTable& table, const RunTraits& traits) {
   const double width = width_of(
       table.widening, traits, [&kind](const Trait& trait) { return sources_of(kind, trait); },
       kind.most_devices, kind.most_parameters);
-  return {std::exp(known.low * width), std::exp(known.high * width), table.pair_spread,
-          unknown_of(kind, traits),    unmeasured_features(kind),    basis_of(kind, traits)};
+  const auto lineage = known.lineages.find(traits.lineage);
+  const Percentiles& own = lineage != known.lineages.end() ? lineage->second : known;
+  return {std::exp(own.low * width), std::exp(own.high * width), table.pair_spread,
+          unknown_of(kind, traits),  unmeasured_features(kind),  basis_of(kind, traits)};
 }
 
 namespace {
@@ -247,13 +254,24 @@ void read_traits(MapReader& reader, KindResiduals& kind) {
   }
 }
 
+void read_percentiles(MapReader& reader, Percentiles& own) {
+  own.count = read_count(reader);
+  own.low = figure(reader, "low", -10, 0);
+  own.high = figure(reader, "high", 0, 10);
+  own.covered = figure(reader, "covered", 0, 100);
+}
+
 KindResiduals read_kind(const Value& value, std::string_view name) {
   MapReader reader(value, std::string(name));
   KindResiduals kind;
-  kind.count = read_count(reader);
-  kind.low = figure(reader, "low", -10, 0);
-  kind.high = figure(reader, "high", 0, 10);
-  kind.covered = figure(reader, "covered", 0, 100);
+  read_percentiles(reader, kind);
+  if (const Value* lineages = reader.optional("lineages")) {
+    for (const auto& entry : lineages->entries) {
+      MapReader one(entry.value, "lineage " + quote(entry.key));
+      read_percentiles(one, kind.lineages[entry.key]);
+      one.finish();
+    }
+  }
   kind.most_devices = figure(reader, "most_devices", 0, 1e12);
   kind.most_parameters = figure(reader, "most_parameters", 0, 1e18);
   read_traits(reader, kind);
@@ -309,6 +327,12 @@ std::string kind_yaml(const KindResiduals& kind) {
       "{:.0f}\n  most_parameters: {:.0f}\n",
       kind.count.runs, kind.count.sources, kind.low, kind.high, kind.covered, kind.most_devices,
       kind.most_parameters);
+  if (!kind.lineages.empty()) text += "  lineages:\n";
+  for (const auto& [name, own] : kind.lineages) {
+    text += fmt::format(
+        "    {} {{runs: {}, sources: {}, low: {:.4f}, high: {:.4f}, covered: {:.1f}}}\n",
+        key_yaml(name), own.count.runs, own.count.sources, own.low, own.high, own.covered);
+  }
   for (std::size_t g = 0; g < trait_group_names.size(); ++g) {
     std::string own;
     for (const auto& [trait, count] : kind.traits) {

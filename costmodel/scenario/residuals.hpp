@@ -29,12 +29,16 @@ struct RunCount {
   int runs = 0, sources = 0;
 };
 
-// Residuals of dense models, or of mixtures of experts.
-struct KindResiduals {
+// 5th and 95th percentile for the next source, of a run all of whose traits were measured.
+struct Percentiles {
   RunCount count;
-  // 5th and 95th percentile for the next source, of a run all of whose traits were measured.
   double low = 0, high = 0;
   double covered = 0;  // per cent of runs inside, by a table without their source
+};
+
+// Residuals of dense models, or of mixtures of experts.
+struct KindResiduals : Percentiles {
+  std::map<std::string, Percentiles> lineages;  // of stacks of one code, if many sources ran them
   double most_devices = 0, most_parameters = 0;
   std::map<Trait, RunCount> traits;
   std::map<std::pair<std::string, std::string>, int> runs;  // of a stack on a device

@@ -59,6 +59,7 @@ std::string family_of(const ModelSpec& m) {
 RunTraits traits_of(const Scenario& s) {
   RunTraits traits;
   traits.stack = s.training.stack.name;
+  traits.lineage = s.training.stack.lineage;
   traits.device = device_names(s.cluster);
   traits.family = family_of(s.model);
   traits.experts = s.model.experts > 0;

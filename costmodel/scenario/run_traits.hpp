@@ -32,6 +32,7 @@ struct RunTraits {
   std::vector<std::string> mechanisms;
   double devices = 0;
   double parameters = 0;  // of the whole model
+  std::string lineage;    // of the stack
   bool operator==(const RunTraits&) const = default;
 };
 

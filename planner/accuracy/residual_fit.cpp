@@ -19,6 +19,7 @@ namespace {
 
 constexpr double weight_power = 0.75;
 constexpr double prior_sources = 2;
+constexpr int lineage_sources = 8;
 
 using Weighted = std::vector<std::pair<double, double>>;  // value, weight
 
@@ -59,8 +60,12 @@ class Evidence {
 
   const Sources& sources() const { return sources_; }
   const std::vector<const FittedRun*>& runs() const { return runs_; }
-  const std::vector<AlikeRuns>& runs_of(const std::string& source) const {
-    return alike_.at(source);
+  // Of a lineage of stacks; "": of all.
+  std::vector<AlikeRuns> runs_of(const std::string& source, const std::string& lineage = "") const {
+    std::vector<AlikeRuns> own = alike_.at(source);
+    if (!lineage.empty())
+      std::erase_if(own, [&](const AlikeRuns& runs) { return runs.traits->lineage != lineage; });
+    return own;
   }
   double weight(const std::string& source) const { return weight_.at(source); }
 
@@ -98,23 +103,24 @@ class Evidence {
   std::map<Trait, Sources> measured_;
 };
 
-// The percentiles of the sources without those of `without`, mixed with `prior`.
+// The percentiles of the sources without those of `without`, mixed with `prior`; of a lineage, or
+// of all.
 Band percentiles(const Evidence& evidence, const Widening& widening, const Band& prior,
-                 const Evidence::Sources& without) {
+                 const Evidence::Sources& without, const std::string& lineage) {
   Weighted standard;
+  double sources = 0;
   for (const auto& source : evidence.sources()) {
     if (without.contains(source)) continue;
     Evidence::Sources others = without;
     others.insert(source);
-    for (const AlikeRuns& runs : evidence.runs_of(source)) {
+    const auto own = evidence.runs_of(source, lineage);
+    sources += own.empty() ? 0 : 1;
+    for (const AlikeRuns& runs : own) {
       const double width = evidence.width(widening, *runs.traits, others);
       for (const double r : runs.residuals)
         standard.emplace_back(r / width, evidence.weight(source));
     }
   }
-  std::size_t left = 0;
-  for (const auto& source : evidence.sources()) left += without.contains(source) ? 0 : 1;
-  const auto sources = static_cast<double>(left);
   const auto mixed = [&](double fraction, double of_prior) {
     return (sources * weighted_quantile(standard, fraction) + prior_sources * of_prior) /
            (sources + prior_sources);
@@ -124,14 +130,14 @@ Band percentiles(const Evidence& evidence, const Widening& widening, const Band&
 
 // Those percentiles, stretched until each source left out in turn is held by the others'.
 Band band(const Evidence& evidence, const Widening& widening, const Band& prior,
-          const Evidence::Sources& without) {
+          const Evidence::Sources& without, const std::string& lineage = "") {
   Weighted needed;
   for (const auto& source : evidence.sources()) {
     if (without.contains(source)) continue;
     Evidence::Sources others = without;
     others.insert(source);
-    const Band by_others = percentiles(evidence, widening, prior, others);
-    for (const AlikeRuns& runs : evidence.runs_of(source)) {
+    const Band by_others = percentiles(evidence, widening, prior, others, lineage);
+    for (const AlikeRuns& runs : evidence.runs_of(source, lineage)) {
       const double width = evidence.width(widening, *runs.traits, others);
       for (const double residual : runs.residuals) {
         const double r = residual / width;
@@ -140,7 +146,7 @@ Band band(const Evidence& evidence, const Widening& widening, const Band& prior,
       }
     }
   }
-  const Band own = percentiles(evidence, widening, prior, without);
+  const Band own = percentiles(evidence, widening, prior, without, lineage);
   const double stretch = std::max(1.0, weighted_quantile(needed, 0.9));
   return {own.low * stretch, own.high * stretch};
 }
@@ -204,6 +210,18 @@ KindResiduals counted(const Evidence& evidence) {
     }
   }
   kind.count.sources = static_cast<int>(evidence.sources().size());
+  for (const auto& source : evidence.sources()) {
+    std::set<std::string> lineages;
+    for (const AlikeRuns& runs : evidence.runs_of(source)) {
+      const std::string& name = runs.traits->lineage;
+      if (name.empty()) continue;
+      kind.lineages[name].count.runs += static_cast<int>(runs.residuals.size());
+      lineages.insert(name);
+    }
+    for (const auto& name : lineages) ++kind.lineages[name].count.sources;
+  }
+  std::erase_if(kind.lineages,
+                [](const auto& own) { return own.second.count.sources < lineage_sources; });
   for (const auto& [trait, own] : sources)
     kind.traits[trait].sources = static_cast<int>(own.size());
   return kind;
@@ -220,10 +238,17 @@ void judge(const Evidence& evidence, const Widening& widening,
     const auto at = priors.find(source);
     const Band& prior = at != priors.end() ? at->second : priors.at("");
     const Band by_others = band(evidence, widening, prior, {source});
+    std::map<std::string, Band> of_lineages;
+    for (const auto& [name, own] : kind.lineages)
+      of_lineages[name] = band(evidence, widening, by_others, {source}, name);
     for (const AlikeRuns& runs : evidence.runs_of(source)) {
       const double width = evidence.width(widening, *runs.traits, {source});
+      const auto lineage = of_lineages.find(runs.traits->lineage);
+      const Band& of_run = lineage != of_lineages.end() ? lineage->second : by_others;
       for (const double residual : runs.residuals) {
-        const bool holds = by_others.holds(residual / width);
+        const bool holds = of_run.holds(residual / width);
+        if (lineage != of_lineages.end())
+          kind.lineages[lineage->first].covered += holds ? 100.0 : 0;
         ++held[source].first;
         held[source].second += holds ? 1 : 0;
         inside += holds ? 1 : 0;
@@ -231,11 +256,18 @@ void judge(const Evidence& evidence, const Widening& widening,
     }
   }
   if (kind.count.runs > 0) kind.covered = 100.0 * inside / kind.count.runs;
+  for (auto& [name, own] : kind.lineages) own.covered /= own.count.runs;
 }
 
-void set_band(KindResiduals& kind, const Band& band) {
-  kind.low = band.low;
-  kind.high = band.high;
+void set_bands(const Evidence& evidence, const Widening& widening, const Band& all,
+               KindResiduals& kind) {
+  kind.low = all.low;
+  kind.high = all.high;
+  for (auto& [name, own] : kind.lineages) {
+    const Band band_of = band(evidence, widening, all, {}, name);
+    own.low = band_of.low;
+    own.high = band_of.high;
+  }
 }
 
 costmodel::UnseenErrors unseen_of(const RefitResult& fitted, const Held& held) {
@@ -276,8 +308,8 @@ std::optional<ResidualTable> fit_residuals(const RefitResult& fitted, double pai
   const Band widest{std::log(unknown.low), std::log(unknown.high)};
   std::map<std::string, Band> of_dense{{"", band(dense, w, widest, {})}};
   for (const auto& source : experts.sources()) of_dense[source] = band(dense, w, widest, {source});
-  set_band(table.kinds[0], of_dense[""]);
-  set_band(table.kinds[1], band(experts, w, of_dense[""], {}));
+  set_bands(dense, w, of_dense[""], table.kinds[0]);
+  set_bands(experts, w, band(experts, w, of_dense[""], {}), table.kinds[1]);
   Held held;
   judge(dense, w, {{"", widest}}, table.kinds[0], held);
   judge(experts, w, of_dense, table.kinds[1], held);

@@ -59,6 +59,25 @@ TEST_CASE("a run all of whose traits were measured has its kind's percentiles") 
   CHECK(band.basis == "interval: 113 published runs of dense models, 100 by steady on fast");
 }
 
+TEST_CASE("a lineage of stacks that many sources ran has percentiles of its own") {
+  ResidualTable own = table();
+  own.kinds[0].lineages["sturdy"] = {{80, 9}, -0.05, 0.1, 92};
+  RunTraits traits = run();
+  CHECK(std::log(band_of(own, traits).high) == doctest::Approx(0.2));
+  traits.lineage = "sturdy";
+  CHECK(std::log(band_of(own, traits).low) == doctest::Approx(-0.05));
+  CHECK(std::log(band_of(own, traits).high) == doctest::Approx(0.1));
+  CHECK(band_of(own, traits).basis ==
+        "interval: 80 published runs of dense models by sturdy stacks, 100 by steady on fast");
+  traits.device = "new";
+  CHECK(std::log(band_of(own, traits).high) == doctest::Approx(0.1 * 1.44));
+  traits.lineage = "other";
+  CHECK(std::log(band_of(own, traits).high) == doctest::Approx(0.2 * 1.44));
+  const ResidualTable again = read_residuals(parse_yaml(to_yaml(own), "residuals.yaml"));
+  CHECK(again.kinds[0].lineages.at("sturdy").count.sources == 9);
+  CHECK(again.kinds[0].lineages.at("sturdy").high == doctest::Approx(0.1));
+}
+
 TEST_CASE("what was never measured widens, by the factor of its group, and is told") {
   RunTraits traits = run();
   traits.stack = "new";

@@ -97,6 +97,26 @@ TEST_CASE("mixtures of experts have percentiles of their own, drawn to those of 
   CHECK(table->of(true).covered > 85);
 }
 
+TEST_CASE("stacks of one code have a band of their own where eight sources ran them") {
+  const auto bands = [](int near) {
+    RefitResult result = even_sources(near);
+    for (auto& run : result.runs) run.traits.lineage = "near";
+    for (int s = 0; s < 12; ++s) {
+      for (int i = 0; i <= 40; ++i)
+        result.runs.push_back(run("f" + std::to_string(s), 0.02 * (i - 20)));
+    }
+    return fit_residuals(result, 0.1)->of(false);
+  };
+  CHECK(bands(7).lineages.empty());
+  const auto all = bands(10);
+  const auto& near = all.lineages.at("near");
+  CHECK(near.count.sources == 10);
+  CHECK(near.count.runs == 410);
+  CHECK(near.high - near.low < 0.6 * log_width(all));
+  CHECK(near.covered > 88);
+  CHECK(all.covered > 85);
+}
+
 TEST_CASE("what leaving out a device costs is how much wider a new device is") {
   RefitResult result = even_sources(10);
   for (auto& run : result.runs)
