@@ -47,7 +47,7 @@ Counts of_norm(const Norm& op, Site site, bool latent) {
 // Fused, queries and keys are turned one after the other. Else (rope_utils.py,
 // _apply_rotary_pos_emb_bshd) each of them in 12: cosine and sine with scale and cast, the half
 // turned, two products and their sum, and a concatenation that leaves the rest as it is; of latent
-// attention, which takes halves apart first and puts queries, keys and values together
+// attention, which parts halves first and puts queries, keys and values together
 // (multi_latent_attention.py), 29 in all.
 Counts of_rotary(const LayerCalls& layer) {
   if (layer.fused_rotary) return each(2, 2);

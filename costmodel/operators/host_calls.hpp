@@ -36,7 +36,7 @@ struct LayerCalls {
 // Of a pass of one operator.
 HostCalls host_calls(const Node& node, Pass pass, const LayerCalls& layer);
 
-// Of the functions that recompute so much of a layer, apart from what they run.
+// Of the functions that recompute so much of a layer, without what they run.
 HostCalls checkpoint_calls(const OpList& list, Recomputed what);
 
 }  // namespace costmodel

@@ -127,8 +127,8 @@ TensorId LayerBuilder::mixed(TensorId normed) {
 
 // What a graph captures with each part (Megatron-LM, transformer_layer.py,
 // _get_submodules_under_cudagraphs and _te_cuda_graph_capture): its norm, with attention and a
-// dense MLP the residual too, with the router the shared experts unless they compute beside the
-// exchange.
+// dense MLP the residual too, with the router the shared experts unless they compute while rows are
+// exchanged.
 TensorId LayerBuilder::after_attention(TensorId x) {
   const std::size_t own = list_.nodes.size();
   const TensorId normed = before_branch(Site::attention_norm, x);

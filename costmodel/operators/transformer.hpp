@@ -101,7 +101,7 @@ struct LayerContext {
   Seconds expert_start;       // time that every local expert adds to a grouped product
   bool fused_grouped_mlp = false;
   bool unfused_expert_bias = false;  // see StackExperts
-  bool shared_overlap = false;       // the shared experts compute beside the exchange
+  bool shared_overlap = false;       // the shared experts compute while rows are exchanged
   bool narrow_attention = false;     // products of attention in fp8, its operands kept in fp8
   FineTuning tuning;
   TowerUse towers;

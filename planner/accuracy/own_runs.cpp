@@ -20,6 +20,26 @@ using costmodel::Value;
 
 double OwnRun::residual() const { return std::log(measured.value / predicted.value); }
 
+namespace {
+
+// Runs that keep to the usual interval around their factor widen it on no side.
+void keep_to_usual(const std::vector<OwnRun>& runs, double factor, costmodel::OwnRuns& measured) {
+  double low = 1, high = 1;
+  for (const OwnRun& run : runs) {
+    low = std::min(low, run.usual.low);
+    high = std::max(high, run.usual.high);
+  }
+  const auto within = [&](const OwnRun& run) {
+    const double own = std::exp(run.residual() - factor);
+    return low <= own && own <= high;
+  };
+  if (!std::all_of(runs.begin(), runs.end(), within)) return;
+  measured.low = std::max(measured.low, low);
+  measured.high = std::min(measured.high, high);
+}
+
+}  // namespace
+
 OwnRunsFit fit_own_runs(std::vector<OwnRun> runs, const std::string& stack,
                         const costmodel::SiteSpread& published) {
   OwnRunsFit own;
@@ -30,6 +50,7 @@ OwnRunsFit fit_own_runs(std::vector<OwnRun> runs, const std::string& stack,
   own.measured = {static_cast<int>(runs.size()), stack, std::exp(factor),
                   std::min(1.0, std::exp(own.fit.next.low - factor)),
                   std::max(1.0, std::exp(own.fit.next.high - factor))};
+  keep_to_usual(runs, factor, own.measured);
   own.runs = std::move(runs);
   return own;
 }
@@ -158,11 +179,12 @@ std::string to_string(const OwnRunsFit& own, int sources, std::size_t columns) {
   text += to_text(runs_table(own), 2, columns) + "\n" + gain_text(own);
   text += fmt::format("Time factor {:.3f}, held by a prior of {} published sources.\n",
                       m.time_factor, sources);
+  const double off = 100 * std::abs(1 - width / usual);
   text += fmt::format(
       "90 % interval of a prediction: {:.2f} to {:.2f} of it; by published runs alone {:.2f} to "
-      "{:.2f}: {:.0f} % {}.\n",
-      m.low, m.high, first.low, first.high, 100 * std::abs(1 - width / usual),
-      width < usual ? "narrower" : "wider");
+      "{:.2f}: {}.\n",
+      m.low, m.high, first.low, first.high,
+      off < 1 ? "as wide" : fmt::format("{:.0f} % {}", off, width < usual ? "narrower" : "wider"));
   return text;
 }
 

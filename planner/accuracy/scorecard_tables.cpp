@@ -86,17 +86,22 @@ Table unseen_table(const Scorecard& card) {
   return t;
 }
 
-// The intervals of left-out sources, by kind.
+// The intervals of left-out sources, by kind and lineage of stacks.
 Table kind_table(const Scorecard& card) {
   Table t{{{"models", false}, {"runs"}, {"sources"}, {"inside %"}, {"low"}, {"high"}}, {}};
   if (card.unseen == nullptr) return t;
+  const auto add = [&t](const std::string& models, const costmodel::Percentiles& own) {
+    t.rows.push_back({models, fmt::format("{}", own.count.runs),
+                      fmt::format("{}", own.count.sources), one_decimal(own.covered),
+                      fmt::format("{:.2f}", std::exp(own.low)),
+                      fmt::format("{:.2f}", std::exp(own.high))});
+  };
   for (const bool experts : {false, true}) {
     const costmodel::KindResiduals& kind = card.unseen->of(experts);
     if (kind.count.runs == 0) continue;
-    t.rows.push_back({experts ? "mixtures of experts" : "dense", fmt::format("{}", kind.count.runs),
-                      fmt::format("{}", kind.count.sources), one_decimal(kind.covered),
-                      fmt::format("{:.2f}", std::exp(kind.low)),
-                      fmt::format("{:.2f}", std::exp(kind.high))});
+    const std::string models = experts ? "mixtures of experts" : "dense";
+    add(models, kind);
+    for (const auto& [name, own] : kind.lineages) add(models + ", " + name + " stacks", own);
   }
   return t;
 }
