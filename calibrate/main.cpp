@@ -27,8 +27,7 @@
 
 namespace {
 
-using costmodel::CommandLine;
-using costmodel::ConfigError;
+using namespace costmodel;
 
 // The records of the command and its flags. `only_for` names the values of --backend; "files" is
 // none of them: --from.

@@ -16,7 +16,6 @@
 #include <thread>
 
 #include "costmodel/base/error.hpp"
-#include "costmodel/config/override.hpp"
 #include "costmodel/config/search_path.hpp"
 #include "costmodel/config/yaml.hpp"
 #include "planner/commands/commands.hpp"

@@ -32,9 +32,7 @@
 
 namespace {
 
-using costmodel::CommandLine;
-using costmodel::ConfigError;
-using costmodel::number_of;
+using namespace costmodel;
 
 std::string backend_help() {
   std::vector<std::string> each;

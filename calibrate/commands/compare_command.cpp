@@ -4,8 +4,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <map>
-#include <numeric>
 #include <utility>
 
 #include "calibrate/commands/cpu_models.hpp"
@@ -71,8 +69,7 @@ double calls_a_micro_batch(const OpRecorder::Entry& entry, int micro_batches) {
 
 void add_row(std::vector<Compared>& rows, const std::string& name, Seconds predicted,
              Seconds measured) {
-  const auto row =
-      std::find_if(rows.begin(), rows.end(), [&](const Compared& c) { return c.name == name; });
+  const auto row = std::ranges::find_if(rows, [&](const Compared& c) { return c.name == name; });
   if (row == rows.end()) {
     rows.push_back({name, predicted, measured});
     return;
@@ -101,8 +98,8 @@ std::vector<Compared> compare_ops(Evaluator& evaluator, const ParallelPlan& plan
     add_row(rows, fmt::format("{}, {}", entry.node, pass), calls * predicted,
             calls * entry.timing().median);
   }
-  std::stable_sort(rows.begin(), rows.end(),
-                   [](const auto& a, const auto& b) { return a.measured > b.measured; });
+  std::ranges::stable_sort(rows,
+                           [](const auto& a, const auto& b) { return a.measured > b.measured; });
   const PassTimes sum = by_ops(times);
   rows.push_back({"stage forward", cost.times.forward.front(), sum.forward});
   rows.push_back({"stage backward", cost.times.backward.front(), sum.backward});
@@ -139,7 +136,7 @@ ErrorSpread spread_of(const std::vector<Compared>& rows) {
   std::vector<double> errors;
   errors.reserve(rows.size());
   for (const Compared& row : rows) errors.push_back(std::abs(row.error_pct()));
-  std::sort(errors.begin(), errors.end());
+  std::ranges::sort(errors);
   const std::size_t n = errors.size();
   return {(errors[(n - 1) / 2] + errors[n / 2]) / 2, errors.back()};
 }

@@ -28,7 +28,7 @@ Microbenchmarks load(const std::vector<std::string>& files) {
 }
 
 bool is_of(const Measurement& m, const std::vector<std::string>& sources) {
-  return sources.empty() || std::any_of(sources.begin(), sources.end(), [&](const auto& words) {
+  return sources.empty() || std::ranges::any_of(sources, [&](const auto& words) {
            return m.title.find(words) != std::string::npos;
          });
 }
@@ -45,7 +45,7 @@ Microbenchmarks of_sources(Microbenchmarks all, const std::vector<std::string>& 
 }
 
 bool is_one_of(const std::string& device, const std::vector<std::string>& names) {
-  return std::find(names.begin(), names.end(), device) != names.end();
+  return std::ranges::find(names, device) != names.end();
 }
 
 // Those of the devices, which the sources call by these names.
@@ -84,7 +84,7 @@ struct Base {
 Base load_base(const Request& request) {
   const Mark mark{"--base", 0, 0};
   const auto clusters = config_names(request.path, "clusters");
-  const bool named = std::find(clusters.begin(), clusters.end(), request.base) != clusters.end();
+  const bool named = std::ranges::find(clusters, request.base) != clusters.end();
   const std::string kind = named ? "clusters" : "devices";
   Base base{false, resolve_config(request.path, kind, scalar_value(request.base, mark))};
   base.is_cluster = base.config.value.find("tiers") != nullptr;
@@ -163,8 +163,7 @@ Answer calibrate(const Request& request) {
   std::vector<Unused>& unused = own.unused;
   const auto groups = fit_base(base, own.measurements, stack_of(request), unused);
   Answer answer;
-  answer.fitted = std::any_of(groups.begin(), groups.end(),
-                              [](const FittedGroup& g) { return g.any_fitted(); });
+  answer.fitted = std::ranges::any_of(groups, [](const FittedGroup& g) { return g.any_fitted(); });
   answer.profile = to_yaml(fitted_profile(base.config.value, request.base, groups));
   answer.report =
       comparison_head() + comparison(base.config.name, groups) + "\n" + fit_report(groups, unused);

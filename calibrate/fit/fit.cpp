@@ -1,9 +1,7 @@
 #include "calibrate/fit/fit.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
-#include <optional>
 #include <set>
 
 #include "calibrate/fit/robust_fit.hpp"
@@ -136,8 +134,7 @@ std::vector<double> FittedGroup::values() const {
 }
 
 bool FittedGroup::any_fitted() const {
-  return std::any_of(constants.begin(), constants.end(),
-                     [](const auto& c) { return c.fitted && c.written; });
+  return std::ranges::any_of(constants, [](const auto& c) { return c.fitted && c.written; });
 }
 
 FittedGroup fit(const FitTask& task, const FitTask& shipped) {
@@ -153,7 +150,7 @@ FittedGroup fit(const FitTask& task, const FitTask& shipped) {
   const auto after = chosen.empty() ? before : fit_chosen(task, chosen).values;
   for (std::size_t j = 0; j < task.knobs.size(); ++j) {
     const std::size_t leader = task.knobs[j].follows.value_or(j);
-    const bool fitted = std::find(chosen.begin(), chosen.end(), leader) != chosen.end();
+    const bool fitted = std::ranges::find(chosen, leader) != chosen.end();
     const auto& knob = task.knobs[j];
     const bool at_bound =
         fitted && (after[j] == knob.most || (after[j] == knob.least && after[j] > 0));

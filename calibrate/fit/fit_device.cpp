@@ -164,8 +164,8 @@ FitTask attention(const DeviceSpec& base, const std::vector<Measurement>& all, b
   const auto generation = [](Measurement& m) -> bool& {
     return std::get<AttentionRun>(m.what).op.second_generation;
   };
-  const bool better = std::any_of(task.points.begin(), task.points.end(),
-                                  [&](Measurement& m) { return !generation(m); });
+  const bool better =
+      std::ranges::any_of(task.points, [&](Measurement& m) { return !generation(m); });
   for (auto& m : task.points) generation(m) = generation(m) && (separate || better);
   for (const bool second : {false, true}) {  // forward and backward together determine one constant
     const auto shows = [&](Measurement& m, bool both) {
@@ -173,8 +173,7 @@ FitTask attention(const DeviceSpec& base, const std::vector<Measurement>& all, b
       return generation(m) == second && (passes == AttentionRun::Passes::both) == both;
     };
     const auto any = [&](bool both) {
-      return std::any_of(task.points.begin(), task.points.end(),
-                         [&](Measurement& m) { return shows(m, both); });
+      return std::ranges::any_of(task.points, [&](Measurement& m) { return shows(m, both); });
     };
     const std::size_t forward = second ? 3 : 0;
     if (any(true) && !any(false)) task.knobs[forward].follows = forward + 1;

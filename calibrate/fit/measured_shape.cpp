@@ -49,7 +49,7 @@ Precision read_precision(const std::string& word) {
   // "fp8 (1x128 scaled), bf16 out" is fp8; "fp16/bf16" have one rate
   const std::string first = word.substr(0, word.find_first_of(" /"));
   const auto& names = precision_names;
-  const auto at = std::find(names.begin(), names.end(), first);
+  const auto at = std::ranges::find(names, first);
   if (at == names.end())
     throw NotPriced{fmt::format("{} is no precision of products", quote(word))};
   return static_cast<Precision>(at - names.begin());
@@ -247,7 +247,7 @@ void read_collective(MapReader& shape, const Figures& f, Measurement& m) {
   accept(shape, {"dtype", "tokens_per_rank", "hidden", "top_k", "experts", "key", "note"});
   const std::string name = f.op.substr(0, f.op.find_first_of(" :"));
   std::string ours = name;
-  std::replace(ours.begin(), ours.end(), '_', '-');
+  std::ranges::replace(ours, '_', '-');
   const auto& names = collective_names;
   const auto at = std::find(names.begin() + 1, names.end(), ours);
   if (at == names.end()) throw NotPriced{fmt::format("{} is no collective of ours", quote(f.op))};

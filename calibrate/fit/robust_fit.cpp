@@ -141,7 +141,7 @@ std::vector<double> descend(const Problem& problem, std::vector<double> values, 
 
 double quantile(std::vector<double> values, double q) {
   if (values.empty()) return 0;
-  std::sort(values.begin(), values.end());
+  std::ranges::sort(values);
   const double at = q * static_cast<double>(values.size() - 1);
   const auto low = static_cast<std::size_t>(at);
   const std::size_t high = std::min(low + 1, values.size() - 1);

@@ -2,8 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
-#include <utility>
 
 #include "runtime/devices/yardstick.hpp"
 
@@ -30,7 +28,7 @@ Timing summarised(std::vector<double> times) {
   Timing timing;
   if (times.empty()) return timing;
   timing.repeats = static_cast<int>(times.size());
-  timing.least = Seconds(*std::min_element(times.begin(), times.end()));
+  timing.least = Seconds(*std::ranges::min_element(times));
   const double median = median_of(times);
   timing.median = Seconds(median);
   for (double& time : times) time = std::abs(time - median);
@@ -45,7 +43,7 @@ Timing at_reference(const std::vector<double>& times, const std::vector<double>&
   for (std::size_t i = 0; i < times.size(); ++i) ratios[i] = times[i] / slowdowns[i];
   if (ratios.empty()) return {};
   Timing timing;
-  timing.least = Seconds(*std::min_element(ratios.begin(), ratios.end()));
+  timing.least = Seconds(*std::ranges::min_element(ratios));
   std::vector<double> sorted = ratios;
   const double limit = interrupted * median_of(sorted);
   double time = 0, slow = 0, n = 0, squares = 0;

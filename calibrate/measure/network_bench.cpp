@@ -68,7 +68,7 @@ class Rank {
   }
 
   // Resets the values, because sums would grow without bound.
-  void settle() { std::fill(values_.begin(), values_.end(), 1e-3F); }
+  void settle() { std::ranges::fill(values_, 1e-3F); }
 
  private:
   static runtime::Group first_of(const runtime::Transport& transport, int count) {

@@ -41,7 +41,7 @@ double number(const std::string& text, const std::string& line) {
 
 Pass pass_named(const std::string& name, const std::string& line) {
   const auto& names = pass_names;
-  const auto found = std::find(names.begin(), names.end(), name);
+  const auto found = std::ranges::find(names, name);
   if (found == names.end()) {
     throw ConfigError({},
                       fmt::format("{} is no pass in the measurement {}", quote(name), quote(line)),
@@ -91,8 +91,7 @@ PartFile::PartFile(std::string path, std::string header)
 }
 
 bool PartFile::has(const std::string& task) const {
-  return std::any_of(records_.begin(), records_.end(),
-                     [&](const Record& r) { return r.task == task; });
+  return std::ranges::any_of(records_, [&](const Record& r) { return r.task == task; });
 }
 
 void PartFile::add(const std::vector<Record>& records) {

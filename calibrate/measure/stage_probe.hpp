@@ -9,10 +9,6 @@
 #include "calibrate/measure/probe_model.hpp"
 #include "costmodel/estimate/estimate.hpp"
 
-namespace costmodel {
-class Evaluator;
-}  // namespace costmodel
-
 namespace calibrate {
 
 struct StageTimes {

@@ -106,7 +106,7 @@ std::vector<Measurement> collectives_of(const std::vector<Record>& records) {
   std::vector<Measurement> all;
   const auto& names = collective_names;
   for (const Record& r : records) {
-    const auto kind = std::find(names.begin(), names.end(), r.op);
+    const auto kind = std::ranges::find(names, r.op);
     if (kind == names.end()) continue;
     Measurement m;
     m.id = m.title = r.task;

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <utility>
 
 #include "calibrate/profile/measured_tables.hpp"
 #include "calibrate/profile/profile_parts.hpp"

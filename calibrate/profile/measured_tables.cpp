@@ -5,7 +5,6 @@
 #include <map>
 #include <numeric>
 #include <set>
-#include <string>
 #include <utility>
 
 #include "costmodel/cost/measured_time.hpp"
@@ -22,7 +21,7 @@ using Rates = std::map<Point, std::vector<double>>;  // measured at each point
 constexpr double one_point = 1.125;  // ratio of sizes
 
 double median_rate(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
+  std::ranges::sort(values);
   const std::size_t n = values.size();
   return n % 2 == 1 ? values[n / 2] : std::sqrt(values[n / 2 - 1] * values[n / 2]);
 }
@@ -74,7 +73,7 @@ void fill_grid(const Rates& rates, RateTable& table) {
     if (lacks(rates, point)) std::erase(table.axes.front(), point.front());
   std::erase_if(points, [&](const Point& point) {
     const auto& kept = table.axes.front();
-    return std::find(kept.begin(), kept.end(), point.front()) == kept.end();
+    return std::ranges::find(kept, point.front()) == kept.end();
   });
   for (const Point& point : points) table.rates.push_back(median_rate(rates.at(point)));
 }
@@ -118,7 +117,7 @@ void bring_into_a_layer(const std::vector<Record>& records, RateTable& table) {
     all.push_back({octaves(r.point), rate / rate_at(table, r.point)});
   }
   if (all.empty()) return;
-  std::sort(all.begin(), all.end(), [](const auto& a, const auto& b) { return a.ratio < b.ratio; });
+  std::ranges::sort(all, [](const auto& a, const auto& b) { return a.ratio < b.ratio; });
   std::vector<Point> points;
   Point empty;
   add_points(table, empty, points);
@@ -173,7 +172,7 @@ std::vector<CollectiveTable> collective_tables_of(const std::vector<Record>& rec
   std::map<std::pair<std::size_t, int>, Rates> measured;
   const auto& names = collective_names;
   for (const Record& r : records) {
-    const auto kind = std::find(names.begin(), names.end(), r.op);
+    const auto kind = std::ranges::find(names, r.op);
     if (kind == names.end()) continue;
     const std::pair key(static_cast<std::size_t>(kind - names.begin()),
                         static_cast<int>(r.point.at(1)));

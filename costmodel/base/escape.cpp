@@ -64,7 +64,7 @@ bool is_hidden(std::uint32_t point) {
                                           {0xFEFF, 0xFEFF},
                                           {0xFFF9, 0xFFFB},
                                           {0xE0000, 0xE007F}}};
-  return std::any_of(ranges.begin(), ranges.end(), [point](const Range& range) {
+  return std::ranges::any_of(ranges, [point](const Range& range) {
     return point >= range.first && point <= range.second;
   });
 }
@@ -191,8 +191,8 @@ bool is_number(std::string_view text) {
 bool is_formula(std::string_view text) {
   constexpr std::array<std::string_view, 8> signs{"=",      "+",      "-",      "@",
                                                   "\uFF1D", "\uFF0B", "\uFF0D", "\uFF20"};
-  const bool signed_text = std::any_of(
-      signs.begin(), signs.end(), [text](std::string_view sign) { return text.starts_with(sign); });
+  const bool signed_text =
+      std::ranges::any_of(signs, [text](std::string_view sign) { return text.starts_with(sign); });
   return signed_text && text != "-" && !is_number(text);
 }
 

@@ -17,7 +17,6 @@
 #include <utility>
 
 #include "costmodel/base/error.hpp"
-#include "costmodel/base/file_descriptor.hpp"
 #include "costmodel/base/fingerprint.hpp"
 #include "costmodel/base/interrupt.hpp"
 #include "costmodel/base/path.hpp"

@@ -8,7 +8,6 @@
 #include <cstdint>
 #include <cstdlib>
 #include <nlohmann/json.hpp>
-#include <string_view>
 
 #include "costmodel/base/error.hpp"
 #include "costmodel/base/escape.hpp"
@@ -25,7 +24,7 @@ std::string dumped(const Json& json, int indent) {
 
 Mark mark_at(const std::string& text, const std::string& file, std::size_t at) {
   const std::string_view before = std::string_view(text).substr(0, std::min(at, text.size()));
-  const auto lines = std::count(before.begin(), before.end(), '\n');
+  const auto lines = std::ranges::count(before, '\n');
   return {file, static_cast<int>(lines) + 1, static_cast<int>(before.size() - before.rfind('\n'))};
 }
 

@@ -18,7 +18,6 @@
 #include <thread>
 
 #include "costmodel/base/error.hpp"
-#include "costmodel/base/file_descriptor.hpp"
 #include "costmodel/base/input_file.hpp"
 #include "costmodel/base/interrupt.hpp"
 

@@ -41,7 +41,7 @@ std::string chain_text(const Chain& chain) {
 void add(const std::string& file, const Mark& mark, Chain& chain) {
   std::error_code status;
   const std::string real = fs::weakly_canonical(file, status).string();
-  const bool ring = std::find(chain.files.begin(), chain.files.end(), real) != chain.files.end();
+  const bool ring = std::ranges::find(chain.files, real) != chain.files.end();
   chain.names.push_back(file);
   chain.files.push_back(real);
   if (ring)

@@ -117,7 +117,7 @@ MapReader::MapReader(const Value& map, std::string what) : map_(map), what_(std:
 }
 
 const Value* MapReader::optional(std::string_view key) {
-  if (std::find(known_.begin(), known_.end(), key) == known_.end()) known_.emplace_back(key);
+  if (std::ranges::find(known_, key) == known_.end()) known_.emplace_back(key);
   const Value* value = map_.find(key);
   return value != nullptr && value->kind != Value::Kind::null ? value : nullptr;
 }
@@ -135,7 +135,7 @@ const Value& MapReader::required(std::string_view key) {
 }
 
 bool MapReader::was_asked_for(std::string_view key) const {
-  return std::find(known_.begin(), known_.end(), key) != known_.end();
+  return std::ranges::find(known_, key) != known_.end();
 }
 
 void MapReader::expect(std::vector<std::string_view> keys) { expected_ = std::move(keys); }
@@ -227,7 +227,7 @@ std::vector<std::string_view> MapReader::unread() const {
   std::vector<std::string_view> keys;
   for (const auto& entry : map_.entries) {
     if (entry.value.kind != Value::Kind::null &&
-        std::find(known_.begin(), known_.end(), entry.key) == known_.end())
+        std::ranges::find(known_, entry.key) == known_.end())
       keys.push_back(entry.key);
   }
   return keys;

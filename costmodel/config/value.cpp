@@ -64,8 +64,9 @@ namespace {
 
 bool names_places(const Value& map) {
   return map.is_map() && !map.entries.empty() &&
-         std::all_of(map.entries.begin(), map.entries.end(),
-                     [](const Value::Entry& entry) { return place_of(entry.key).has_value(); });
+         std::ranges::all_of(map.entries, [](const Value::Entry& entry) {
+           return place_of(entry.key).has_value();
+         });
 }
 
 Value merged_items(Value list, const Value& over) {

@@ -175,7 +175,7 @@ class TreeBuilder : public YAML::EventHandler {
 // limit what it holds by then. Text and comments count too.
 void limit_separators(const std::string& text, const std::string& file) {
   const auto separates = [](char c) { return c == ',' || c == ':' || c == '[' || c == '{'; };
-  const auto count = std::count_if(text.begin(), text.end(), separates);
+  const auto count = std::ranges::count_if(text, separates);
   if (static_cast<std::size_t>(count) <= most_separators) return;
   throw ConfigError({file, 0, 0}, "holds more than a million commas, colons and brackets",
                     "split it");
@@ -225,7 +225,7 @@ void emit(YAML::Emitter& out, const Value& value) {
       break;
     case Value::Kind::sequence: {
       const auto plain = [](const Value& item) { return item.is_scalar(); };
-      if (std::all_of(value.items.begin(), value.items.end(), plain)) out << YAML::Flow;
+      if (std::ranges::all_of(value.items, plain)) out << YAML::Flow;
       out << YAML::BeginSeq;
       for (const auto& item : value.items) emit(out, item);
       out << YAML::EndSeq;

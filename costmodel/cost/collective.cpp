@@ -2,8 +2,6 @@
 
 #include <algorithm>
 #include <bit>
-#include <cmath>
-#include <optional>
 
 #include "costmodel/base/error.hpp"
 
@@ -242,12 +240,6 @@ Seconds collective_time(CollectiveKind kind, Bytes message, const GroupLayout& g
   const Seconds ring = collective_time(kind, message, group, cluster, Algorithm::ring);
   if (kind != CollectiveKind::all_reduce) return ring;
   return min(ring, collective_time(kind, message, group, cluster, Algorithm::tree));
-}
-
-std::optional<Seconds> measured_collective_time(CollectiveKind kind, Bytes message,
-                                                const GroupLayout& group,
-                                                const ClusterSpec& cluster) {
-  return as_measured(kind, message, group, cluster);
 }
 
 double bus_bandwidth_factor(CollectiveKind kind, int ranks) {

@@ -51,11 +51,6 @@ struct CollectiveTerms {
 CollectiveTerms collective_terms(CollectiveKind kind, Bytes message, const GroupLayout& group,
                                  const ClusterSpec& cluster, Algorithm algorithm);
 
-// The measured time that collective_time uses in place of the formula, if there is one.
-std::optional<Seconds> measured_collective_time(CollectiveKind kind, Bytes message,
-                                                const GroupLayout& group,
-                                                const ClusterSpec& cluster);
-
 // The factor by which nccl-tests turns algorithm bandwidth (message / time) into bus bandwidth
 // (doc/PERFORMANCE.md of NVIDIA/nccl-tests; src/scatter.cu, gather.cu and sendrecv.cu for those
 // that the page leaves out).

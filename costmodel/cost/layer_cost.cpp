@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "costmodel/cost/device_time.hpp"
-#include "costmodel/cost/kernel_time.hpp"
 #include "costmodel/cost/measured_time.hpp"
 
 namespace costmodel {
@@ -219,7 +218,7 @@ void count_calls(const std::vector<Step>& steps, const Pricing& pricing, Cost& c
 }
 
 std::ptrdiff_t tensor_collectives(const std::vector<Step>& steps) {
-  return std::count_if(steps.begin(), steps.end(), [](const Step& step) {
+  return std::ranges::count_if(steps, [](const Step& step) {
     return step.collective != CollectiveKind::none && axis_of(step) == Axis::tensor;
   });
 }
@@ -274,10 +273,6 @@ void add_frozen(const OpList& list, const Pricing& pricing, LayerCost& cost) {
   first.input_trained = false;
   cost.first_backward = price(backward_steps(first), first, pricing);
 }
-
-}  // namespace
-
-namespace {
 
 bool attends_in_samples(const Op& op) {
   const auto* attention = std::get_if<FlashAttention>(&op);

@@ -16,6 +16,8 @@
 
 namespace costmodel {
 
+class Evaluator;  // makes estimates
+
 struct Breakdown {
   Seconds compute, recompute, tp_comm, cp_comm, ep_comm, pp_comm, dp_comm;
   Seconds bubble;     // idle while the pipeline fills and drains

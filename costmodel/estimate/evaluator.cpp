@@ -8,8 +8,6 @@
 #include "costmodel/base/error.hpp"
 #include "costmodel/base/unit_text.hpp"
 #include "costmodel/estimate/breakdown.hpp"
-#include "costmodel/estimate/iteration_end.hpp"
-#include "costmodel/estimate/layer_mix.hpp"
 #include "costmodel/estimate/memory.hpp"
 #include "costmodel/estimate/pipelines_together.hpp"
 #include "costmodel/estimate/plan_inputs.hpp"

@@ -10,8 +10,6 @@
 
 namespace costmodel {
 
-class Evaluator;
-
 // By the parts of the breakdown, but for offload, which it has among others; each at least 0. What
 // is exposed and this add up to the collectives alone, unless more is exposed than they take: the
 // last bucket of a reduction, transfers of other ranks while the pipeline fills.

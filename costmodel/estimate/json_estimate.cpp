@@ -74,9 +74,8 @@ void join_groups(Json& plan) {
   const Json groups = plan["replicas"];
   for (const auto& [key, first] : groups.front().items()) {
     if (key == "group") continue;
-    const bool common =
-        std::all_of(groups.begin(), groups.end(),
-                    [&, &k = key, &v = first](const Json& group) { return group[k] == v; });
+    const bool common = std::ranges::all_of(
+        groups, [&, &k = key, &v = first](const Json& group) { return group[k] == v; });
     plan[key] = common ? first : Json();
   }
 }
@@ -109,8 +108,8 @@ Json time_json(const Estimate& e) {
   const auto& b = e.breakdown;
   return {{"iteration_s", e.iteration.value},
           {"interval_s", {e.interval.low.value, e.interval.high.value}},
-          {"forward_s", *std::max_element(forward.begin(), forward.end())},
-          {"backward_s", *std::max_element(backward.begin(), backward.end())},
+          {"forward_s", *std::ranges::max_element(forward)},
+          {"backward_s", *std::ranges::max_element(backward)},
           {"stages", stages},
           {"breakdown",
            {{"compute_s", b.compute.value},

@@ -1,7 +1,6 @@
 #include "costmodel/estimate/layer_mix.hpp"
 
 #include <algorithm>
-#include <bit>
 
 namespace costmodel {
 

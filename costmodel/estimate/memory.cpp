@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "costmodel/estimate/backward_memory.hpp"
+#include "costmodel/estimate/iteration_end.hpp"
 #include "costmodel/estimate/stage_cost.hpp"
 #include "costmodel/estimate/zero_plus_plus.hpp"
 
@@ -420,7 +421,7 @@ std::vector<RankMemory> memory_over_time(const PlanInputs& in, const PlanCost& c
     std::vector<std::pair<int, int>> by_stage;  // of a two-way pipeline the second may come first
     for (int v = 0; v < in.plan.chunks(); ++v)
       by_stage.emplace_back(stage_of(in.plan.schedule, in.plan.pp, v, static_cast<int>(r)), v);
-    std::sort(by_stage.begin(), by_stage.end());
+    std::ranges::sort(by_stage);
     for (const auto& [stage, v] : by_stage)
       own.chunks.push_back({chunks.of(v).kept * reserved, chunks.of(v).pending * reserved});
   }

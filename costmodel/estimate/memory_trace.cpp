@@ -128,7 +128,7 @@ class Rank {
     each_layer(in_, k, [&](LayerKind kind, const LayerCost& cost, bool again, int count) {
       add_layer(chunk, kind, cost, again, count, kind == LayerKind::head ? table : 0);
     });
-    std::reverse(chunk.begin(), chunk.end());  // forwards
+    std::ranges::reverse(chunk);  // forwards
     if (table > 0) chunk.front().tied = true;
   }
 

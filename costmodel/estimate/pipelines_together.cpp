@@ -7,7 +7,6 @@
 
 #include "costmodel/cost/collective.hpp"
 #include "costmodel/estimate/breakdown.hpp"
-#include "costmodel/estimate/evaluator.hpp"
 #include "costmodel/estimate/notes.hpp"
 #include "costmodel/machine/cluster_groups.hpp"
 #include "costmodel/plan/trained_parameters.hpp"
@@ -231,8 +230,8 @@ Timeline timeline_together(const ParallelPlan& plan, Evaluator& whole) {
       event.end = event.end * end.own_runs;
     }
   }
-  std::stable_sort(all.events.begin(), all.events.end(),
-                   [](const Event& a, const Event& b) { return a.rank < b.rank; });
+  std::ranges::stable_sort(all.events,
+                           [](const Event& a, const Event& b) { return a.rank < b.rank; });
   return all;
 }
 

@@ -1,7 +1,5 @@
 #include "costmodel/estimate/plan_cost.hpp"
 
-#include <utility>
-
 #include "costmodel/estimate/iteration_end.hpp"
 #include "costmodel/estimate/memory.hpp"
 #include "costmodel/estimate/plan_inputs.hpp"

@@ -1,7 +1,6 @@
 #include "costmodel/estimate/replica_cost.hpp"
 
 #include "costmodel/base/error.hpp"
-#include "costmodel/estimate/evaluator.hpp"
 #include "costmodel/estimate/pipelines_together.hpp"
 
 namespace costmodel {

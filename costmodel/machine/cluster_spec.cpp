@@ -75,8 +75,8 @@ double pace_together(const DeviceSpec& device, double devices) {
 
 DeviceSpec at_pace(DeviceSpec device, double pace) {
   const bool said =
-      !device.together.empty() && std::all_of(device.together.begin(), device.together.end(),
-                                              [](const auto& here) { return here.pace > 0; });
+      !device.together.empty() &&
+      std::ranges::all_of(device.together, [](const auto& here) { return here.pace > 0; });
   if (!said) return device;
   for (auto& here : device.together) {
     here.slowdown *= pace / here.pace;

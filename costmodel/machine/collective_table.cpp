@@ -7,7 +7,7 @@ namespace costmodel {
 
 const CollectiveTable* table_of(const std::vector<CollectiveTable>& tables, CollectiveKind kind,
                                 int ranks) {
-  const auto found = std::find_if(tables.begin(), tables.end(), [&](const CollectiveTable& table) {
+  const auto found = std::ranges::find_if(tables, [&](const CollectiveTable& table) {
     return table.kind == kind && table.ranks == ranks;
   });
   return found == tables.end() ? nullptr : &*found;

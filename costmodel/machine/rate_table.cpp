@@ -43,7 +43,7 @@ struct Between {
 Between place_on(const std::vector<double>& axis, double x) {
   if (axis.size() == 1 || x <= axis.front()) return {};
   if (x >= axis.back()) return {axis.size() - 2, 1};
-  const auto above = std::upper_bound(axis.begin(), axis.end(), x);
+  const auto above = std::ranges::upper_bound(axis, x);
   const auto low = static_cast<std::size_t>(above - axis.begin()) - 1;
   return {low, std::log(x / axis[low]) / std::log(axis[low + 1] / axis[low])};
 }

@@ -5,8 +5,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "costmodel/config/map_reader.hpp"
-
 namespace costmodel {
 
 namespace {
@@ -88,7 +86,7 @@ std::vector<RateTable> read_rate_tables(const Value& list) {
   std::vector<RateTable> tables;
   for (const Value& item : list.items) {
     RateTable table = read_rate_table(item);
-    const bool twice = std::any_of(tables.begin(), tables.end(), [&](const RateTable& other) {
+    const bool twice = std::ranges::any_of(tables, [&](const RateTable& other) {
       return other.op == table.op && other.pass == table.pass && other.precision == table.precision;
     });
     if (twice) {

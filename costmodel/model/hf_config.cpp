@@ -5,10 +5,8 @@
 #include <algorithm>
 #include <array>
 #include <sstream>
-#include <string>
 #include <string_view>
 #include <utility>
-#include <vector>
 
 #include "costmodel/base/escape.hpp"
 #include "costmodel/config/map_reader.hpp"

@@ -7,10 +7,8 @@
 #include <cmath>
 #include <map>
 #include <optional>
-#include <span>
 #include <sstream>
 #include <string_view>
-#include <utility>
 
 #include "costmodel/base/escape.hpp"
 #include "costmodel/config/synonyms.hpp"

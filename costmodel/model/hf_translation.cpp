@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <utility>
 
 #include "costmodel/base/escape.hpp"
 #include "costmodel/config/synonyms.hpp"
@@ -136,8 +135,8 @@ bool is_real(std::string_view usual) {
 
 bool is_costless_hf_field(std::string_view key) {
   return has_word(costless, key) ||
-         std::any_of(costless_starts.begin(), costless_starts.end(),
-                     [&](std::string_view start) { return key.starts_with(start); });
+         std::ranges::any_of(costless_starts,
+                             [&](std::string_view start) { return key.starts_with(start); });
 }
 
 HfTranslation::HfTranslation(const Value& text, std::string_view model_type)

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <set>
-#include <string>
 #include <vector>
 
 #include "costmodel/base/escape.hpp"

@@ -10,7 +10,7 @@ std::int64_t ModelSpec::layers_of(char letter, std::int64_t first, std::int64_t 
   const std::string_view part =
       std::string_view(layer_pattern)
           .substr(static_cast<std::size_t>(first), static_cast<std::size_t>(count));
-  return std::count(part.begin(), part.end(), letter);
+  return std::ranges::count(part, letter);
 }
 
 Block ModelSpec::block_at(std::int64_t layer) const {

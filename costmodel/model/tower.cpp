@@ -15,6 +15,14 @@ namespace {
 
 using enum StepKind;
 
+// A word of each kind, in the order of the enumeration, and the numbers after it: "linear 1024
+// bias".
+struct StepWord {
+  StepKind kind;
+  std::string_view word;
+  int numbers;
+  std::string_view help;
+};
 constexpr std::array words{
     StepWord{linear, "linear", 1, "a product to so many columns, `bias` after it"},
     StepWord{convolution, "conv", 3, "columns, taps, stride"},
@@ -82,8 +90,6 @@ double parameters_of(const std::vector<StepShape>& shapes) {
 }
 
 }  // namespace
-
-std::span<const StepWord> step_words() { return words; }
 
 std::string steps_help() {
   std::string text = "a list of ";

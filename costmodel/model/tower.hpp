@@ -42,14 +42,6 @@ struct TowerStep {
   bool operator==(const TowerStep&) const = default;
 };
 
-// A word of each kind, and the numbers after it. "linear 1024 bias".
-struct StepWord {
-  StepKind kind;
-  std::string_view word;
-  int numbers;
-  std::string_view help;
-};
-std::span<const StepWord> step_words();  // in the order of the enumeration
 std::string steps_help();
 std::optional<TowerStep> parse_step(const std::string& text);
 std::string to_string(const TowerStep& step);

@@ -208,7 +208,7 @@ bool is_matrix(const Op& op) {
 }
 
 bool reads_weight(const OpList& list, const Node& node) {
-  return std::any_of(node.inputs.begin(), node.inputs.end(), [&](TensorId id) {
+  return std::ranges::any_of(node.inputs, [&](TensorId id) {
     return list.tensors[static_cast<std::size_t>(id)].role == TensorRole::weight;
   });
 }

@@ -1,7 +1,6 @@
 #include "costmodel/operators/lifetimes.hpp"
 
 #include <algorithm>
-#include <utility>
 
 namespace costmodel {
 
@@ -57,7 +56,7 @@ void pass_through(Meter& meter, int id, Bytes bytes) {
 // An operator that is the identity in this pass (before a column-parallel product) returns its
 // input.
 bool in_place(const Node& node) {
-  return std::find(node.inputs.begin(), node.inputs.end(), node.output) != node.inputs.end();
+  return std::ranges::find(node.inputs, node.output) != node.inputs.end();
 }
 
 // For every tensor, the index of the last node satisfying `chosen` that reads it; -1: none.

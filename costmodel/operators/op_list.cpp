@@ -102,7 +102,7 @@ bool passes_gradient(const OpList& list, std::size_t i, const std::vector<bool>&
   if (!list.adapted) return true;
   if (std::holds_alternative<Dequantise>(list.nodes[i].op)) ++i;
   const std::vector<TensorId>& inputs = list.nodes[i].inputs;
-  return std::any_of(inputs.begin(), inputs.end(), [&](TensorId id) {
+  return std::ranges::any_of(inputs, [&](TensorId id) {
     return static_cast<bool>(computed[static_cast<std::size_t>(id)]);
   });
 }
@@ -164,7 +164,7 @@ std::vector<Step> recompute_steps(const OpList& list, Recomputed what, bool stop
     if (!in_region(node, what)) continue;
     steps.push_back(forward_step(list, static_cast<std::size_t>(&node - list.nodes.data())));
     // What it saves of its own making, masks and statistics, it makes as it runs.
-    const bool makes = std::any_of(node.saved.begin(), node.saved.end(), [&](TensorId id) {
+    const bool makes = std::ranges::any_of(node.saved, [&](TensorId id) {
       const TensorRole role = list.tensors[static_cast<std::size_t>(id)].role;
       return role == TensorRole::mask || role == TensorRole::statistics ||
              role == TensorRole::beside;

@@ -4,7 +4,6 @@
 
 #include "costmodel/operators/layer_builder.hpp"
 #include "costmodel/operators/tower_layers.hpp"
-#include "costmodel/plan/parallel_plan.hpp"
 
 namespace costmodel {
 

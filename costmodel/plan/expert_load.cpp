@@ -7,7 +7,6 @@
 #include <cmath>
 #include <numeric>
 #include <sstream>
-#include <string_view>
 
 #include "costmodel/base/escape.hpp"
 #include "costmodel/base/input_file.hpp"

@@ -38,10 +38,6 @@ constexpr double most_tokens = 10'000'000;
 // The widest ratio of the 95th percentile of a log-normal to its mean: exp(z²/2), z = 1.645.
 constexpr double widest_p95 = 3.86;
 
-}  // namespace
-
-namespace {
-
 // `uniform` and `normal` give a number of those distributions.
 template <class Uniform, class Normal>
 double tokens_of(const LengthSpec& length, Uniform uniform, Normal normal) {

@@ -23,7 +23,7 @@ std::vector<std::string_view> split(std::string_view order) {
 
 bool Mesh::valid_order(std::string_view order) {
   auto names = split(order);
-  std::sort(names.begin(), names.end());
+  std::ranges::sort(names);
   return names == std::vector<std::string_view>{"cp", "dp", "ep", "pp", "tp"};
 }
 
@@ -99,10 +99,6 @@ std::int64_t fewest_inside(int size, std::int64_t stride, std::int64_t unit, std
   }
   return fewest;
 }
-
-}  // namespace
-
-namespace {
 
 // `inside_unit(devices)`: members of the group within one unit of `devices` devices.
 template <class InsideUnit>

@@ -28,8 +28,7 @@ Recompute recomputed_modules(const Value& list) {
   }
   Recompute recompute{Recomputation::selective, 0};
   for (const Value& item : list.items) {
-    const auto at =
-        std::find(recompute_module_names.begin(), recompute_module_names.end(), item.text);
+    const auto at = std::ranges::find(recompute_module_names, item.text);
     if (at == recompute_module_names.end()) {
       throw ConfigError(
           item.mark, fmt::format("recompute.modules: {} is not known", quote(item.text)),
@@ -190,10 +189,6 @@ std::vector<Spec> read_maps(const Value& list, ListName name, const Keys<Spec>& 
   }
   return all;
 }
-
-}  // namespace
-
-namespace {
 
 const Keys<HostOffload>& activation_rows() {
   using O = HostOffload;

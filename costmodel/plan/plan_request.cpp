@@ -5,12 +5,12 @@
 namespace costmodel {
 
 bool PlanRequest::is_auto(std::string_view key) const {
-  return std::find(automatic.begin(), automatic.end(), key) != automatic.end();
+  return std::ranges::find(automatic, key) != automatic.end();
 }
 
 bool PlanRequest::is_written(std::string_view key) const {
-  return std::any_of(written.begin(), written.end(),
-                     [key](const Value::Entry& entry) { return entry.key == key; });
+  return std::ranges::any_of(written,
+                             [key](const Value::Entry& entry) { return entry.key == key; });
 }
 
 std::string_view PlanRequest::lists() const {

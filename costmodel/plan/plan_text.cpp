@@ -161,7 +161,7 @@ std::string to_string(const ParallelPlan& p) {
   if (p.vpp > 1) text += fmt::format(" · v {}", p.vpp);
   const std::vector<Pipeline> all = pipelines_of(p, 0);
   const auto of_any = [&all](auto has) {
-    return std::any_of(all.begin(), all.end(), [&](const Pipeline& one) { return has(one.plan); });
+    return std::ranges::any_of(all, [&](const Pipeline& one) { return has(one.plan); });
   };
   if (of_any([](const ParallelPlan& own) { return own.pp > 1; }))
     text += fmt::format(" · {}", schedule_text(p));

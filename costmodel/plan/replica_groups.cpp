@@ -50,13 +50,13 @@ bool check_groups(const ParallelPlan& p, const ClusterSpec& cluster, Rules& rule
   if (!any) return false;
   for (const std::string& name : listed) {
     const bool known = rules.require(
-        std::count(has.begin(), has.end(), name) > 0, "replicas",
+        std::ranges::count(has, name) > 0, "replicas",
         [&] { return fmt::format("the cluster has no group {}", quote(name)); },
         [&] { return "choose among " + list_of(has); });
     if (!known) return false;
   }
   for (const std::string& name : has) {
-    const auto times = std::count(listed.begin(), listed.end(), name);
+    const auto times = std::ranges::count(listed, name);
     const bool once = rules.require(
         times == 1, "replicas",
         [&] {

@@ -22,7 +22,7 @@ void read_graph_scopes(const Value& value, Overlap& overlap) {
     return;
   }
   for (const Value& item : value.items) {
-    const auto at = std::find(graph_scopes.begin(), graph_scopes.end(), item.text);
+    const auto at = std::ranges::find(graph_scopes, item.text);
     if (at == graph_scopes.end()) {
       throw ConfigError(item.mark, fmt::format("cuda_graph: {} is not a scope", quote(item.text)),
                         known_names(item.text, {graph_scopes.begin(), graph_scopes.end()}));

@@ -78,8 +78,8 @@ std::vector<Submesh> dealt_out(const ParallelPlan& plan, const ClusterSpec& clus
 void pack(std::vector<Submesh>& all) {
   std::vector<std::size_t> order(all.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
-  std::stable_sort(order.begin(), order.end(),
-                   [&](std::size_t a, std::size_t b) { return all[a].devices > all[b].devices; });
+  std::ranges::stable_sort(
+      order, [&](std::size_t a, std::size_t b) { return all[a].devices > all[b].devices; });
   std::vector<std::int64_t> next(all.size() + 1, 0);
   int groups = 0;
   for (const Submesh& s : all) groups = std::max(groups, s.group + 1);

@@ -45,7 +45,7 @@ unsigned listed_targets(const Value& list) {
   unsigned targets = 0;
   for (const Value& item : list.items) {
     const std::string name = read_text(item, "targets");
-    const auto at = std::find(adapter_target_names.begin(), adapter_target_names.end(), name);
+    const auto at = std::ranges::find(adapter_target_names, name);
     if (at == adapter_target_names.end()) {
       throw ConfigError(item.mark, fmt::format("targets: {} is no projection", quote(name)),
                         known_names(name, std::vector<std::string>(adapter_target_names.begin(),

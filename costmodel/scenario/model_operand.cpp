@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <array>
-#include <string>
 
 #include "costmodel/base/escape.hpp"
 #include "costmodel/base/path.hpp"

@@ -184,10 +184,10 @@ void settle_replicas(const PlanRequest& request, const ClusterSpec& cluster, Par
   }
   const auto place = [&](const ReplicaGroup& group) {
     const auto named = [&](const ClusterSpec& own) { return own.name == group.group; };
-    return std::find_if(cluster.groups.begin(), cluster.groups.end(), named);
+    return std::ranges::find_if(cluster.groups, named);
   };
-  std::stable_sort(plan.replica_groups.begin(), plan.replica_groups.end(),
-                   [&](const auto& a, const auto& b) { return place(a) < place(b); });
+  std::ranges::stable_sort(plan.replica_groups,
+                           [&](const auto& a, const auto& b) { return place(a) < place(b); });
   join_replicas(plan);
 }
 

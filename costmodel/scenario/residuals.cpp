@@ -289,7 +289,7 @@ std::string errors_yaml(const MeanErrors& e) {
 std::string key_yaml(const std::string& name) {
   const auto plain = [](unsigned char c) { return std::isalnum(c) != 0 || c == '-' || c == '.'; };
   if (!name.empty() && std::isalpha(static_cast<unsigned char>(name.front())) != 0 &&
-      std::all_of(name.begin(), name.end(), plain))
+      std::ranges::all_of(name, plain))
     return name + ":";
   return json_string(name) + ":";
 }
@@ -426,10 +426,6 @@ ResidualFiles::Loaded load(const std::string& file) {
     return {{}, fault.what()};
   }
 }
-
-}  // namespace
-
-namespace {
 
 const ResidualFiles::Loaded* first_table(const ConfigPath& path) {
   for (const auto& directory : path.directories) {

@@ -180,7 +180,7 @@ std::string scenario_file(const std::string& operand, const ConfigPath& path) {
   const bool is_file = ending == ".yaml" || ending == ".yml";
   const std::string name = is_file ? stem_of(operand) : operand;
   const auto names = config_names(path, "scenarios");
-  if (std::find(names.begin(), names.end(), name) == names.end()) {
+  if (std::ranges::find(names, name) == names.end()) {
     throw ConfigError(
         {}, fmt::format("there is no file {}, and no scenario of that name", quote(operand)),
         known_names(name, names));

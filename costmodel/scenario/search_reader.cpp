@@ -40,7 +40,7 @@ Key<L> words(std::string_view name, std::vector<Enum> L::*field,
   return values(
       name, field, [names] { return words_text(names); }, help,
       [=](const Value& item) {
-        const auto at = std::find(names.begin(), names.end(), item.text);
+        const auto at = std::ranges::find(names, item.text);
         if (at == names.end()) {
           throw ConfigError(item.mark, fmt::format("{}: {} is not known", name, quote(item.text)),
                             known_names(item.text, {names.begin(), names.end()}));

@@ -58,7 +58,7 @@ std::optional<ActionText> split_action(std::string_view text) {
 std::optional<Action> parse_action(std::string_view text) {
   const auto parts = split_action(text);
   if (!parts) return {};
-  const auto* const word = std::find(words.begin(), words.end(), parts->word);
+  const auto* const word = std::ranges::find(words, parts->word);
   if (word == words.end()) return {};
   return Action{static_cast<ActionKind>(word - words.begin()), parts->stage, parts->micro_batch};
 }

@@ -26,7 +26,7 @@ Actions rank_order(const BuildingBlock& block, int rank, int ranks, int micro_ba
     for (int j = 0; j < micro_batches; ++j)
       timed.push_back({std::int64_t{period} * j + block[i], {steps[i].kind, steps[i].stage, j}});
   }
-  std::sort(timed.begin(), timed.end(), [](const Timed& a, const Timed& b) { return a.at < b.at; });
+  std::ranges::sort(timed, [](const Timed& a, const Timed& b) { return a.at < b.at; });
   Actions list;
   list.reserve(timed.size());
   for (const Timed& one : timed) list.push_back(one.action);

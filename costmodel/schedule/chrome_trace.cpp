@@ -84,11 +84,10 @@ void add_names(const std::vector<Slice>& slices, int ranks, TraceLines& lines) {
 }
 
 void add_slices(const std::vector<Slice>& slices, TraceLines& lines) {
-  const bool split = std::any_of(slices.begin(), slices.end(), [](const Slice& slice) {
+  const bool split = std::ranges::any_of(slices, [](const Slice& slice) {
     const std::vector<Action> cell = slice.actions();
-    return std::any_of(cell.begin(), cell.end(), [](const Action& action) {
-      return action.kind == ActionKind::weight_gradient;
-    });
+    return std::ranges::any_of(
+        cell, [](const Action& action) { return action.kind == ActionKind::weight_gradient; });
   });
   for (const Slice& slice : slices) {
     std::string name;
@@ -146,15 +145,14 @@ void add_arrows(const std::vector<Slice>& slices, const std::vector<int>& pipeli
         uses.emplace_back(*purpose, &slice);
     }
   }
-  std::sort(uses.begin(), uses.end(),
-            [](const auto& a, const auto& b) { return a.first < b.first; });
+  const auto its_purpose = [](const auto& use) { return use.first; };
+  std::ranges::sort(uses, {}, its_purpose);
   int id = 0;
   for (const Slice& slice : slices) {
     if (slice.computes() || !slice.action) continue;
     const auto purpose = purpose_of(*slice.action, pipeline_of(slice));
     if (!purpose) continue;
-    const auto use = std::lower_bound(uses.begin(), uses.end(), *purpose,
-                                      [](const auto& a, const Purpose& b) { return a.first < b; });
+    const auto use = std::ranges::lower_bound(uses, *purpose, {}, its_purpose);
     if (use == uses.end() || use->first != *purpose || use->second->start < slice.start) continue;
     add_arrow(slice, *use->second, ++id, lines);
   }
@@ -189,9 +187,8 @@ std::string left_out_of_trace(const Timeline& timeline) {
     told = fmt::format("the trace shows pipeline ranks 0 to {} of {}", most_traced_ranks - 1,
                        timeline.ranks);
   }
-  const auto slices =
-      std::count_if(timeline.events.begin(), timeline.events.end(),
-                    [](const Event& event) { return event.rank < most_traced_ranks; });
+  const auto slices = std::ranges::count_if(
+      timeline.events, [](const Event& event) { return event.rank < most_traced_ranks; });
   if (static_cast<std::size_t>(slices) <= most_annotated_slices) return told;
   return fmt::format("{}{}a trace of more than {} slices has neither arrows nor counters", told,
                      told.empty() ? "" : "; ",

@@ -12,7 +12,7 @@ std::vector<int> stages_computed(std::span<const Slice> slices) {
     if (!slice.computes()) continue;
     for (const Action& action : slice.actions()) stages.push_back(action.stage);
   }
-  std::sort(stages.begin(), stages.end());
+  std::ranges::sort(stages);
   stages.erase(std::unique(stages.begin(), stages.end()), stages.end());
   return stages;
 }
@@ -45,15 +45,14 @@ std::vector<HeldStep> held_over_time(std::span<const Slice> slices, const RankMe
   for (const Slice& slice : slices) {
     if (!slice.computes()) continue;
     for (const Action& action : slice.actions()) {
-      const auto at = std::lower_bound(stages.begin(), stages.end(), action.stage);
+      const auto at = std::ranges::lower_bound(stages, action.stage);
       const auto chunk = static_cast<std::size_t>(at - stages.begin());
       const bool known = chunk < memory.chunks.size();
       changes.push_back(
           change_by(slice, action, known ? memory.chunks[chunk] : RankMemory::Chunk{}));
     }
   }
-  std::stable_sort(changes.begin(), changes.end(),
-                   [](const Change& a, const Change& b) { return a.at < b.at; });
+  std::ranges::stable_sort(changes, [](const Change& a, const Change& b) { return a.at < b.at; });
   std::vector<HeldStep> steps{{0, 0, memory.standing}};
   int chunks = 0;
   for (const Change& change : changes) {

@@ -12,9 +12,9 @@ namespace costmodel {
 
 bool Schedule::has_cells() const {
   const auto joined = [](const Actions& list) {
-    return std::any_of(list.begin(), list.end(), [](const Action& a) { return a.beside; });
+    return std::ranges::any_of(list, [](const Action& a) { return a.beside; });
   };
-  return std::any_of(actions.begin(), actions.end(), joined);
+  return std::ranges::any_of(actions, joined);
 }
 
 namespace {
@@ -214,7 +214,7 @@ namespace {
 
 // Whether a cell can run: a weight gradient beside its backward waits for nothing else.
 bool ready(std::span<const Action> cell, int stages, DoneTable& done) {
-  return std::all_of(cell.begin(), cell.end(), [&](const Action& action) {
+  return std::ranges::all_of(cell, [&](const Action& action) {
     return (action.beside && action.kind == ActionKind::weight_gradient) ||
            ready(action, stages, done);
   });
@@ -337,8 +337,7 @@ InFlight in_flight(const Schedule& schedule) {
       int& count = held[static_cast<std::size_t>(schedule.chunk_of(list[i]))];
       count += list[i].kind == ActionKind::forward ? 1 : -1;
       const bool turning = i + 1 == list.size() || list[i + 1].kind != ActionKind::forward;
-      if (list[i].kind != ActionKind::forward || !turning ||
-          std::any_of(peaks.begin(), peaks.end(), covered))
+      if (list[i].kind != ActionKind::forward || !turning || std::ranges::any_of(peaks, covered))
         continue;
       std::erase_if(peaks, [&](const auto& mix) {
         return std::equal(mix.begin(), mix.end(), held.begin(),
@@ -366,7 +365,7 @@ std::vector<std::vector<EndMix>> end_mixes(const Schedule& schedule) {
     bool more = false;  // than before the actions since the last backward
     const auto keep = [&] {
       const auto covered = [&](const EndMix& mix) { return covers(mix, held); };
-      if (!std::exchange(more, false) || std::any_of(mixes.begin(), mixes.end(), covered)) return;
+      if (!std::exchange(more, false) || std::ranges::any_of(mixes, covered)) return;
       std::erase_if(mixes, [&](const EndMix& mix) { return covers(held, mix); });
       mixes.push_back(held);
     };

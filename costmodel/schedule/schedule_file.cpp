@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <optional>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -129,9 +128,8 @@ class Reader {
     const auto split = [](const Cell& cell) {
       return cell.text.find_first_of("IW") != std::string_view::npos;
     };
-    return std::any_of(rows_.begin(), rows_.end(), [&](const Row& row) {
-      return std::any_of(row.cells.begin(), row.cells.end(), split);
-    });
+    return std::ranges::any_of(
+        rows_, [&](const Row& row) { return std::ranges::any_of(row.cells, split); });
   }
 
   void add(const Cell& cell, Listed& to) {
@@ -199,8 +197,8 @@ class Reader {
 
   // Whether the second chunk begins where the first ends.
   static bool turns_back(const Schedule& s) {
-    return std::any_of(s.actions.back().begin(), s.actions.back().end(),
-                       [&](const Action& action) { return action.stage == s.ranks; });
+    return std::ranges::any_of(s.actions.back(),
+                               [&](const Action& action) { return action.stage == s.ranks; });
   }
 
   const std::string& file_;

@@ -335,11 +335,10 @@ Timeline simulate_timeline(const SimulationProgram& program, const PipelineTimes
   };
   with_transfers(times,
                  [&](const auto& transfers) { replay(program, times, scratch, transfers, visit); });
-  std::stable_sort(timeline.events.begin(), timeline.events.end(),
-                   [](const Event& a, const Event& b) {
-                     if (a.rank != b.rank) return a.rank < b.rank;
-                     return a.start < b.start;
-                   });
+  std::ranges::stable_sort(timeline.events, [](const Event& a, const Event& b) {
+    if (a.rank != b.rank) return a.rank < b.rank;
+    return a.start < b.start;
+  });
   return timeline;
 }
 

@@ -5,8 +5,6 @@
 #include <algorithm>
 #include <array>
 #include <limits>
-#include <string_view>
-#include <vector>
 
 namespace costmodel {
 
@@ -97,7 +95,7 @@ std::string condensed(const std::string& fine) {
   for (std::size_t at = 0; at < fine.size(); at += samples) {
     const std::string_view column = std::string_view(fine).substr(at, samples);
     for (const char letter : column) ++behind[static_cast<unsigned char>(letter)];
-    const char shown = *std::max_element(column.begin(), column.end(), [&](char a, char b) {
+    const char shown = *std::ranges::max_element(column, [&](char a, char b) {
       return behind[static_cast<unsigned char>(a)] < behind[static_cast<unsigned char>(b)];
     });
     behind[static_cast<unsigned char>(shown)] -= samples;

@@ -30,8 +30,8 @@ void place_on_lanes(std::vector<Slice>& slices) {
         before->stream != slice.event->stream)
       busy_until.clear();
     before = slice.event;
-    const auto free = std::find_if(busy_until.begin(), busy_until.end(),
-                                   [&slice](Nanoseconds busy) { return busy <= slice.start; });
+    const auto free = std::ranges::find_if(
+        busy_until, [&slice](Nanoseconds busy) { return busy <= slice.start; });
     slice.lane = static_cast<int>(free - busy_until.begin());
     if (free == busy_until.end()) {
       busy_until.push_back(slice.end);
@@ -76,7 +76,7 @@ std::vector<Slice> slices_of(const Timeline& timeline, int ranks) {
     slice.end = std::max(start, nanoseconds(event.end));
     read_cell(event.name, slice);
   }
-  std::stable_sort(slices.begin(), slices.end(), [](const Slice& a, const Slice& b) {
+  std::ranges::stable_sort(slices, [](const Slice& a, const Slice& b) {
     return std::tuple(a.event->rank, a.event->stream, a.start, a.end) <
            std::tuple(b.event->rank, b.event->stream, b.start, b.end);
   });

@@ -1,7 +1,6 @@
 #include "costmodel/serving/disaggregation.hpp"
 
 #include <algorithm>
-#include <cmath>
 
 #include "costmodel/cost/collective.hpp"
 

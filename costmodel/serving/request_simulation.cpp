@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 #include <deque>
-#include <limits>
 #include <utility>
 
 #include "costmodel/base/error.hpp"
@@ -120,8 +119,7 @@ class Replica {
   void step() {
     preempt();
     StepLoad load;
-    const bool prompts =
-        std::any_of(running_.begin(), running_.end(), [](const Running& r) { return r.left > 0; });
+    const bool prompts = std::ranges::any_of(running_, [](const Running& r) { return r.left > 0; });
     const bool decodes = limits_.serving.chunked_prefill || !prompts;
     if (decodes) {
       for (const Running& r : running_) {
@@ -147,9 +145,8 @@ class Replica {
       if (tokens == r.left) ++load.prompts;
     }
     if (load.tokens() <= 0) {  // all wait for their prompts to leave the last stage
-      const auto soonest =
-          std::min_element(running_.begin(), running_.end(),
-                           [](const Running& a, const Running& b) { return a.ready < b.ready; });
+      const auto soonest = std::ranges::min_element(
+          running_, [](const Running& a, const Running& b) { return a.ready < b.ready; });
       pass_time(soonest->ready - now_);
       return;
     }
@@ -215,7 +212,7 @@ ServedRun Replica::measured() const {
   const std::size_t count = requests_.size();
   // Without start and end of the run: the requests that end in its middle half.
   std::vector<double> ends = end_;
-  std::sort(ends.begin(), ends.end());
+  std::ranges::sort(ends);
   std::size_t skipped = limits_.whole_run || count < 8 ? 0 : count / 4;
   // Where these end at once, as after prompts that stop all decoding, there is no middle.
   if (skipped > 0 && ends[skipped - 1] >= ends[count - 1 - skipped]) skipped = 0;
@@ -285,7 +282,7 @@ Latency latency_of(std::vector<double> values) {
   if (values.empty()) return {};
   double sum = 0;
   for (const double v : values) sum += v;
-  std::sort(values.begin(), values.end());
+  std::ranges::sort(values);
   const auto at = static_cast<std::size_t>(std::ceil(0.95 * static_cast<double>(values.size())));
   return {sum / static_cast<double>(values.size()), values[std::max<std::size_t>(at, 1) - 1]};
 }

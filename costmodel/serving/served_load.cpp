@@ -1,6 +1,5 @@
 #include "costmodel/serving/served_load.hpp"
 
-#include <algorithm>
 #include <cmath>
 #include <tuple>
 #include <utility>
@@ -136,7 +135,7 @@ struct Simulation {
 // after them are later by `wait`.
 Latency prolonged(std::vector<double> times, double more, double wait) {
   if (times.empty()) return {};
-  if (wait > 0) std::sort(times.begin(), times.end());
+  if (wait > 0) std::ranges::sort(times);
   const auto quarter = static_cast<std::ptrdiff_t>(times.size() / 4);
   const double middle = latency_of({times.begin() + quarter, times.end() - quarter}).mean;
   const auto some = static_cast<double>(times.size());
@@ -217,7 +216,7 @@ Latency latency_over(const std::vector<KindRun>& kinds, bool whole,
     }
   }
   if (all.empty()) return {};
-  std::sort(all.begin(), all.end());
+  std::ranges::sort(all);
   double passed = 0;
   for (const auto& [time, weight] : all) {
     passed += weight;

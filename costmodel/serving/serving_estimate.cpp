@@ -8,7 +8,6 @@
 #include "costmodel/base/error.hpp"
 #include "costmodel/base/unit_text.hpp"
 #include "costmodel/serving/disaggregation.hpp"
-#include "costmodel/serving/served_load.hpp"
 #include "costmodel/serving/serving_reader.hpp"
 
 namespace costmodel {

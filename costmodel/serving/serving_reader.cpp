@@ -9,7 +9,6 @@
 #include "costmodel/base/unit_text.hpp"
 #include "costmodel/config/map_reader.hpp"
 #include "costmodel/config/yaml.hpp"
-#include "costmodel/scenario/scenario_parts.hpp"
 #include "costmodel/serving/engine.hpp"
 #include "costmodel/serving/serving_keys.hpp"
 

@@ -1,9 +1,7 @@
 #include "planner/accuracy/evidence.hpp"
 
-#include <algorithm>
 #include <numeric>
 #include <sstream>
-#include <string_view>
 
 #include "costmodel/base/input_file.hpp"
 #include "costmodel/base/path.hpp"
@@ -12,9 +10,7 @@
 
 namespace planner {
 
-using costmodel::ConfigError;
-using costmodel::Scenario;
-using costmodel::Value;
+using namespace costmodel;
 
 namespace {
 
@@ -50,16 +46,12 @@ std::vector<std::string> evidence_files(const std::vector<std::string>& operands
       throw ConfigError({operand, 0, 0}, "holds no *.yaml with runs",
                         "name a folder of evidence files");
     }
-    std::sort(inside.begin(), inside.end());
+    std::ranges::sort(inside);
     files.insert(files.end(), inside.begin(), inside.end());
   }
   return files;
 }
 
-using costmodel::Dimension;
-using costmodel::Key;
-using costmodel::Keys;
-using costmodel::MapReader;
 namespace key = costmodel::key;
 
 Key<Measured> figure(std::string_view name, std::optional<double> Measured::*field,

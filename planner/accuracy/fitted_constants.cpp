@@ -12,10 +12,7 @@
 
 namespace planner {
 
-using costmodel::ConfigError;
-using costmodel::ConfigPath;
-using costmodel::MapReader;
-using costmodel::Value;
+using namespace costmodel;
 
 namespace {
 
@@ -45,7 +42,7 @@ Value* at_key(Value& root, const std::string& key) {
     const auto dot = key.find('.', from);
     const std::string part = key.substr(from, dot == std::string::npos ? dot : dot - from);
     if (at->kind == Value::Kind::sequence) {
-      const auto item = std::find_if(at->items.begin(), at->items.end(), [&](const Value& v) {
+      const auto item = std::ranges::find_if(at->items, [&](const Value& v) {
         const Value* name = v.find("name");
         return name != nullptr && name->text == part;
       });

@@ -6,8 +6,6 @@
 #include <utility>
 
 #include "costmodel/base/json_text.hpp"
-#include "planner/accuracy/published_plans_report.hpp"
-#include "planner/accuracy/refit.hpp"
 #include "planner/accuracy/scorecard.hpp"
 #include "planner/report/json_plan.hpp"
 

@@ -43,14 +43,8 @@ KindError kind_error(const std::vector<ValidationRow>& rows, std::size_t kind) {
 }
 
 Table kind_error_table(const std::vector<ValidationRow>& rows) {
-  Table t{{{"kind of kernel", false},
-           {"runs"},
-           {"within 10 %"},
-           {"mean error %"},
-           {"bias %"},
-           {"largest %"},
-           {"in", false}},
-          {}};
+  Table t{{left("kind of kernel"), "runs", "within 10 %", "mean error %", "bias %", "largest %",
+           left("in")}};
   for (std::size_t kind = 0; kind < kind_keys.size(); ++kind) {
     const KindError error = kind_error(rows, kind);
     if (error.runs == 0) continue;
@@ -63,9 +57,7 @@ Table kind_error_table(const std::vector<ValidationRow>& rows) {
 }
 
 Table kind_run_table(const std::vector<ValidationRow>& rows) {
-  Table t{
-      {{"run", false}, {"kind of kernel", false}, {"measured ms"}, {"predicted ms"}, {"error %"}},
-      {}};
+  Table t{{left("run"), left("kind of kernel"), "measured ms", "predicted ms", "error %"}};
   for (const ValidationRow& row : rows) {
     for (std::size_t kind = 0; kind < kind_keys.size(); ++kind) {
       if (!counts(row, kind)) continue;

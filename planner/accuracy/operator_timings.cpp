@@ -350,13 +350,7 @@ std::vector<OperatorGroup> operator_groups(const std::vector<OperatorTiming>& ti
 }
 
 Table operator_table(const std::vector<OperatorGroup>& groups) {
-  Table t{{{"operator", false},
-           {"direction", false},
-           {"timings"},
-           {"mean error %"},
-           {"bias %"},
-           {"largest %"}},
-          {}};
+  Table t{{left("operator"), left("direction"), "timings", "mean error %", "bias %", "largest %"}};
   for (const OperatorGroup& group : groups) {
     t.rows.push_back({group.name, group.direction, fmt::format("{}", group.rows),
                       fmt::format("{:.1f}", group.mean), fmt::format("{:+.1f}", group.bias),
@@ -366,13 +360,8 @@ Table operator_table(const std::vector<OperatorGroup>& groups) {
 }
 
 Table operator_table(const std::vector<OperatorTiming>& timings) {
-  Table t{{{"operator", false},
-           {"direction", false},
-           {"sizes", false},
-           {"measured us"},
-           {"priced us"},
-           {"error %"}},
-          {}};
+  Table t{
+      {left("operator"), left("direction"), left("sizes"), "measured us", "priced us", "error %"}};
   for (const OperatorTiming& each : timings) {
     if (each.priced.value <= 0) continue;
     t.rows.push_back({each.name, each.direction, each.sizes,

@@ -15,8 +15,7 @@
 
 namespace planner {
 
-using costmodel::format_seconds;
-using costmodel::Value;
+using namespace costmodel;
 
 double OwnRun::residual() const { return std::log(measured.value / predicted.value); }
 
@@ -126,9 +125,9 @@ Value own_cluster(const Value& cluster, const OwnRunsFit& fit,
 namespace {
 
 Table runs_table(const OwnRunsFit& own) {
-  Table t{{{"log", false}, {"iterations"}, {"measured"}, {"predicted"}, {"off by"}}, {}};
+  Table t{{left("log"), "iterations", "measured", "predicted", "off by"}};
   const bool several = own.runs.size() > 1;
-  if (several) t.columns.insert(t.columns.end(), {{"by the others"}, {"off by"}});
+  if (several) t.columns.insert(t.columns.end(), {"by the others", "off by"});
   for (std::size_t i = 0; i < own.runs.size(); ++i) {
     const OwnRun& run = own.runs[i];
     std::vector<std::string> row{costmodel::printable(run.log), fmt::format("{}", run.iterations),

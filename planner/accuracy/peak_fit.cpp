@@ -13,9 +13,7 @@
 
 namespace planner {
 
-using costmodel::Bytes;
-using costmodel::PeakErrors;
-using costmodel::PeakResiduals;
+using namespace costmodel;
 
 namespace {
 

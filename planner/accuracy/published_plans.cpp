@@ -20,10 +20,7 @@
 
 namespace planner {
 
-using costmodel::Estimate;
-using costmodel::format_integer;
-using costmodel::Scenario;
-using costmodel::Value;
+using namespace costmodel;
 
 namespace {
 
@@ -118,8 +115,7 @@ void sort_workloads(const std::vector<Task>& searches, ExpertComparison& result)
     const Scenario& s = searches[i].scenario;
     return std::tuple(s.model.kind, parameter_count(s.model), s.cluster.devices);
   };
-  std::stable_sort(order.begin(), order.end(),
-                   [&](std::size_t a, std::size_t b) { return rank(a) < rank(b); });
+  std::ranges::stable_sort(order, [&](std::size_t a, std::size_t b) { return rank(a) < rank(b); });
   std::vector<ExpertWorkload> sorted;
   for (const std::size_t i : order) {
     place[i] = sorted.size();
@@ -189,7 +185,7 @@ ComparisonFigures figures_of(const ExpertComparison& comparison, const std::stri
     ++(gain && *gain >= -equal_pct ? f.as_fast : f.slower);
   }
   if (gains.empty()) return f;
-  std::sort(gains.begin(), gains.end());
+  std::ranges::sort(gains);
   const std::size_t middle = gains.size() / 2;
   f.median_gain_pct =
       gains.size() % 2 == 1 ? gains[middle] : (gains[middle - 1] + gains[middle]) / 2;
@@ -219,7 +215,7 @@ std::vector<const ExpertRun*> slower_runs(const ExpertComparison& comparison) {
   for (const ExpertRun& run : comparison.runs) {
     if (run.own && loss_pct(comparison, run) > equal_pct) slower.push_back(&run);
   }
-  std::stable_sort(slower.begin(), slower.end(), [&](const auto* a, const auto* b) {
+  std::ranges::stable_sort(slower, [&](const auto* a, const auto* b) {
     return loss_pct(comparison, *a) > loss_pct(comparison, *b);
   });
   return slower;

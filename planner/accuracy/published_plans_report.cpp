@@ -25,13 +25,8 @@ std::set<std::string> sources_of(const ExpertComparison& c) {
 }
 
 Table source_table(const ExpertComparison& c) {
-  Table t{{{"source", false},
-           {"runs"},
-           {"at least as fast"},
-           {"slower"},
-           {"median gain %"},
-           {"largest gain %"}},
-          {}};
+  Table t{
+      {left("source"), "runs", "at least as fast", "slower", "median gain %", "largest gain %"}};
   const auto add = [&t](const std::string& name, const ComparisonFigures& f) {
     if (f.runs == 0) return;
     t.rows.push_back({name, count(f.runs), count(f.as_fast), count(f.slower),
@@ -43,7 +38,7 @@ Table source_table(const ExpertComparison& c) {
 }
 
 Table slower_table(const ExpertComparison& c) {
-  Table t{{{"run", false}, {"its own s"}, {"planner's s"}, {"slower %"}, {"remark", false}}, {}};
+  Table t{{left("run"), "its own s", "planner's s", "slower %", left("remark")}};
   for (const ExpertRun* run : slower_runs(c)) {
     const ExpertWorkload& w = c.workloads[run->workload];
     const Estimate* best = w.best();
@@ -59,7 +54,7 @@ Table slower_table(const ExpertComparison& c) {
 }
 
 Table not_compared(const ExpertComparison& c) {
-  Table t{{{"run", false}, {"why", false}}, {}};
+  Table t{{left("run"), left("why")}};
   for (const auto& run : c.runs) {
     if (!run.own) t.rows.push_back({run.id, without_place(run.error)});
   }
@@ -91,14 +86,8 @@ void add_workload(const ExpertComparison& c, std::size_t at, Table& t) {
 }
 
 Table workload_table(const ExpertComparison& c) {
-  Table t{{{"model", false},
-           {"on", false},
-           {"run", false},
-           {"plan", false},
-           {"measured s"},
-           {"predicted s"},
-           {"gain %"}},
-          {}};
+  Table t{{left("model"), left("on"), left("run"), left("plan"), "measured s", "predicted s",
+           "gain %"}};
   for (std::size_t at = 0; at < c.workloads.size(); ++at) add_workload(c, at, t);
   return t;
 }
@@ -128,7 +117,7 @@ std::string expert_report(const ExpertComparison& c, bool every_run, const Repor
   for (const auto& line : sentences(c)) text += (markdown ? "- " : "") + line + "\n";
   const auto add = [&](const std::string& title, const Table& table) {
     if (table.rows.empty()) return;
-    text += section_title(title, style) + section_table(table, style);
+    text += table_section(title, table, style);
   };
   add("By source", source_table(c));
   add("The planner's best is slower", slower_table(c));
@@ -138,19 +127,8 @@ std::string expert_report(const ExpertComparison& c, bool every_run, const Repor
 }
 
 Table expert_rows(const ExpertComparison& c) {
-  Table t{{{"id", false},
-           {"source", false},
-           {"model", false},
-           {"on", false},
-           {"plan", false},
-           {"measured_s"},
-           {"predicted_s"},
-           {"fits"},
-           {"planner_plan", false},
-           {"planner_s"},
-           {"gain_pct"},
-           {"error", false}},
-          {}};
+  Table t{{left("id"), left("source"), left("model"), left("on"), left("plan"), "measured_s",
+           "predicted_s", "fits", left("planner_plan"), "planner_s", "gain_pct", left("error")}};
   for (const auto& run : c.runs) {
     const ExpertWorkload* w = run.own ? &c.workloads[run.workload] : nullptr;
     const Estimate* best = w != nullptr ? w->best() : nullptr;

@@ -77,8 +77,7 @@ std::vector<Pair> pairs_of(const Workload& group) {
 std::vector<double> ranks_of(const std::vector<double>& values) {
   std::vector<std::size_t> order(values.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
-  std::sort(order.begin(), order.end(),
-            [&](std::size_t a, std::size_t b) { return values[a] < values[b]; });
+  std::ranges::sort(order, [&](std::size_t a, std::size_t b) { return values[a] < values[b]; });
   std::vector<double> ranks(values.size());
   for (std::size_t from = 0; from < order.size();) {
     std::size_t to = from;
@@ -221,7 +220,7 @@ std::optional<double> pair_spread_of(const std::vector<ValidationRow>& rows) {
     }
   }
   if (sizes.size() < least_pairs) return {};
-  std::sort(sizes.begin(), sizes.end());
+  std::ranges::sort(sizes);
   double below = 0;
   for (const auto& [size, weight] : sizes) {
     below += weight;

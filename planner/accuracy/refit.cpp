@@ -16,9 +16,7 @@
 
 namespace planner {
 
-using costmodel::ConfigError;
-using costmodel::ConfigPath;
-using costmodel::MeanErrors;
+using namespace costmodel;
 
 namespace {
 
@@ -193,8 +191,7 @@ class Fit {
   }
 
   bool decided(std::size_t c) const {
-    return std::any_of(moved_[c].begin(), moved_[c].end(),
-                       [&](std::size_t i) { return weights_[i] > 0; });
+    return std::ranges::any_of(moved_[c], [&](std::size_t i) { return weights_[i] > 0; });
   }
 
   // A run that can no longer be predicted counts as one that no constant explains.

@@ -8,12 +8,7 @@
 
 namespace planner {
 
-using costmodel::KindResiduals;
-using costmodel::ResidualTable;
-using costmodel::RunTraits;
-using costmodel::Trait;
-using costmodel::TraitGroup;
-using costmodel::Widening;
+using namespace costmodel;
 
 namespace {
 
@@ -74,8 +69,8 @@ class Evidence {
     const auto sources = [&](const Trait& trait) {
       const auto at = measured_.find(trait);
       if (at == measured_.end()) return 0;
-      return static_cast<int>(std::count_if(at->second.begin(), at->second.end(),
-                                            [&](const auto& s) { return !without.contains(s); }));
+      return static_cast<int>(
+          std::ranges::count_if(at->second, [&](const auto& s) { return !without.contains(s); }));
     };
     return width_of(widening, traits, sources, most(devices_, without), most(parameters_, without));
   }
@@ -83,8 +78,8 @@ class Evidence {
  private:
   void add(const FittedRun& run) {
     auto& all = alike_[run.source];
-    auto at = std::find_if(all.begin(), all.end(),
-                           [&](const AlikeRuns& known) { return *known.traits == run.traits; });
+    auto at = std::ranges::find_if(
+        all, [&](const AlikeRuns& known) { return *known.traits == run.traits; });
     if (at == all.end()) at = all.insert(at, {&run.traits, {}});
     at->residuals.push_back(-run.error(FittedTo::other_sources));
   }
@@ -286,7 +281,7 @@ costmodel::UnseenErrors unseen_of(const RefitResult& fitted, const Held& held) {
 }  // namespace
 
 double weighted_quantile(std::vector<std::pair<double, double>> values, double fraction) {
-  std::sort(values.begin(), values.end());
+  std::ranges::sort(values);
   double all = 0, below = 0;
   for (const auto& [value, weight] : values) all += weight;
   for (const auto& [value, weight] : values) {

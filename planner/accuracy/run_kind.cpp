@@ -14,10 +14,7 @@
 
 namespace planner {
 
-using costmodel::format_integer;
-using costmodel::ParallelPlan;
-using costmodel::Scenario;
-using costmodel::Value;
+using namespace costmodel;
 
 namespace {
 

@@ -27,16 +27,15 @@ std::vector<std::string> known_row(const std::string& name, const KnownFigures& 
 }  // namespace
 
 Table known_table(const RunsKnown& result) {
-  Table t{{{"source", false},
-           {"runs"},
-           {"error %, none known"},
+  Table t{{left("source"),
+           "runs",
+           "error %, none known",
            {fmt::format("{} known", result.known)},
-           {"by parts"},
-           {"inside %, usual"},
-           {"own"},
-           {"width, usual"},
-           {"own"}},
-          {}};
+           "by parts",
+           "inside %, usual",
+           "own",
+           "width, usual",
+           "own"}};
   for (const auto& [source, figures] : result.by_source)
     t.rows.push_back(known_row(costmodel::printable(source), figures));
   t.rows.push_back(known_row("mean over sources", result.mean));

@@ -23,7 +23,7 @@ std::vector<const ValidationRow*> worst_rows(const std::vector<ValidationRow>& r
   for (const auto& row : rows) {
     if (row.predicted_time() && (source.empty() || row.source == source)) timed.push_back(&row);
   }
-  std::stable_sort(timed.begin(), timed.end(), [](const auto* a, const auto* b) {
+  std::ranges::stable_sort(timed, [](const auto* a, const auto* b) {
     return std::abs(a->error_pct()) > std::abs(b->error_pct());
   });
   timed.resize(std::min(most, timed.size()));
@@ -43,8 +43,7 @@ std::vector<std::pair<int, std::string>> error_counts(const std::vector<Validati
   }
   std::vector<std::pair<int, std::string>> sorted;
   for (const auto& [why, count] : counts) sorted.emplace_back(count, why);
-  std::stable_sort(sorted.begin(), sorted.end(),
-                   [](const auto& a, const auto& b) { return a.first > b.first; });
+  std::ranges::stable_sort(sorted, [](const auto& a, const auto& b) { return a.first > b.first; });
   return sorted;
 }
 

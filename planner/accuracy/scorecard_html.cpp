@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <sstream>
-#include <string_view>
 
 #include "costmodel/base/escape.hpp"
 #include "planner/accuracy/json_accuracy.hpp"

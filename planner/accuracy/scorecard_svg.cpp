@@ -5,9 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <map>
 #include <string_view>
-#include <utility>
 
 #include "costmodel/base/escape.hpp"
 #include "planner/accuracy/scorecard.hpp"
@@ -17,7 +15,7 @@ namespace planner {
 namespace {
 
 constexpr double width = 1060, height = 930;
-constexpr double left = 76, right = 716;               // both panels
+constexpr double left_edge = 76, right_edge = 716;     // both panels
 constexpr double top = 84, bottom = 620;               // times
 constexpr double ratio_top = 648, ratio_bottom = 862;  // their ratio
 constexpr double legend_left = 744, legend_right = 1036;
@@ -59,8 +57,8 @@ struct Framework {
 std::vector<Framework> frameworks_of(const FiguresByName& by_framework) {
   std::vector<Framework> list;
   for (const auto& [name, figures] : by_framework) list.push_back({name, figures});
-  std::stable_sort(list.begin(), list.end(),
-                   [](const auto& a, const auto& b) { return a.figures.rows > b.figures.rows; });
+  std::ranges::stable_sort(
+      list, [](const auto& a, const auto& b) { return a.figures.rows > b.figures.rows; });
   return list;
 }
 
@@ -130,9 +128,9 @@ std::string time_grid(const Scale& x, const Scale& y) {
       if (at < x.low || at > x.high || (digit > 1 && !dense)) continue;
       const double px = x.at(seconds), py = y.at(seconds);
       svg += line(px, top, px, bottom, "grid") + line(px, ratio_top, px, ratio_bottom, "grid");
-      svg += line(left, py, right, py, "grid");
+      svg += line(left_edge, py, right_edge, py, "grid");
       svg += text(px, ratio_bottom + 20, "dim mid num", time_label(seconds));
-      svg += text(left - 8, py + 4.5, "dim end num", time_label(seconds));
+      svg += text(left_edge - 8, py + 4.5, "dim end num", time_label(seconds));
     }
   }
   return svg;
@@ -145,14 +143,14 @@ std::string equality(const Scale& y) {
       "<clipPath id=\"times\"><rect x=\"{0}\" y=\"{1}\" width=\"{2}\" height=\"{3}\"/></clipPath>\n"
       "<g clip-path=\"url(#times)\"><polygon class=\"band\" points=\"{0},{4:.1f} {5},{6:.1f} "
       "{5},{7:.1f} {0},{8:.1f}\"/></g>\n",
-      left, top, right - left, bottom - top, bottom - reach, right, top - reach, top + reach,
-      bottom + reach);
-  return svg + line(left, bottom, right, top, "equal");
+      left_edge, top, right_edge - left_edge, bottom - top, bottom - reach, right_edge, top - reach,
+      top + reach, bottom + reach);
+  return svg + line(left_edge, bottom, right_edge, top, "equal");
 }
 
 std::string frame(double from, double to) {
-  return fmt::format("<rect x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\" class=\"frame\"/>\n", left,
-                     from, right - left, to - from);
+  return fmt::format("<rect x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\" class=\"frame\"/>\n",
+                     left_edge, from, right_edge - left_edge, to - from);
 }
 
 Scale ratio_scale() {
@@ -163,13 +161,13 @@ std::string ratio_grid() {
   const Scale y = ratio_scale();
   std::string svg =
       fmt::format("<rect x=\"{}\" y=\"{:.1f}\" width=\"{}\" height=\"{:.1f}\" class=\"band\"/>\n",
-                  left, y.at(1.1), right - left, y.at(1 / 1.1) - y.at(1.1));
+                  left_edge, y.at(1.1), right_edge - left_edge, y.at(1 / 1.1) - y.at(1.1));
   for (const double ratio : {0.5, 0.8, 1.25, 2.0}) {
-    svg += line(left, y.at(ratio), right, y.at(ratio), "grid");
-    svg += text(left - 8, y.at(ratio) + 4.5, "dim end num", fmt::format("{:g}x", ratio));
+    svg += line(left_edge, y.at(ratio), right_edge, y.at(ratio), "grid");
+    svg += text(left_edge - 8, y.at(ratio) + 4.5, "dim end num", fmt::format("{:g}x", ratio));
   }
-  svg += text(left - 8, y.at(1) + 4.5, "dim end num", "1x");
-  return svg + line(left, y.at(1), right, y.at(1), "equal");
+  svg += text(left_edge - 8, y.at(1) + 4.5, "dim end num", "1x");
+  return svg + line(left_edge, y.at(1), right_edge, y.at(1), "equal");
 }
 
 std::string hover(const ValidationRow& row) {
@@ -231,8 +229,8 @@ std::string head(const std::string& subtitle) {
          style_sheet() +
          fmt::format("<rect class=\"paper\" width=\"{}\" height=\"{}\" rx=\"8\"/>\n", width,
                      height) +
-         text(left, 38, "title", "Predicted against measured iteration time") +
-         text(left, 62, "dim", subtitle);
+         text(left_edge, 38, "title", "Predicted against measured iteration time") +
+         text(left_edge, 62, "dim", subtitle);
 }
 
 }  // namespace
@@ -245,7 +243,7 @@ std::string scatter_svg(const std::vector<ValidationRow>& rows) {
   if (timed.empty()) return head("no run could be predicted") + "</svg>\n";
   const ValidationSummary s = summary_of(rows);
   const auto frameworks = frameworks_of(s.by_framework);
-  const Scale x = time_scale(timed, left, right), y = time_scale(timed, bottom, top);
+  const Scale x = time_scale(timed, left_edge, right_edge), y = time_scale(timed, bottom, top);
   std::string svg = head(
       fmt::format("{} published runs of {} sources. Mean error over sources {:.1f} %; {:.0f} % "
                   "lie in their 90 % interval.",
@@ -258,7 +256,7 @@ std::string scatter_svg(const std::vector<ValidationRow>& rows) {
     }
   }
   svg += "</g>\n" + frame(top, bottom) + frame(ratio_top, ratio_bottom);
-  svg += text((left + right) / 2, ratio_bottom + 46, "mid", "measured");
+  svg += text((left_edge + right_edge) / 2, ratio_bottom + 46, "mid", "measured");
   for (const auto& [from, to, words] :
        {std::tuple(top, bottom, "predicted"),
         std::tuple(ratio_top, ratio_bottom, "predicted / measured")}) {

@@ -9,7 +9,6 @@
 
 #include "costmodel/base/escape.hpp"
 #include "planner/accuracy/kernel_kinds.hpp"
-#include "planner/report/plan_report.hpp"
 
 namespace planner {
 
@@ -31,13 +30,9 @@ std::vector<std::string> error_cells(const std::string& name, const ErrorFigures
 }
 
 Table error_table(const std::string& name) {
-  Table t{{{name, false}}, {}};
-  t.columns.insert(t.columns.end(), {{"runs"},
-                                     {"MAPE %", true, 0},
-                                     {"median %", true, 3},
-                                     {"p90 %", true, 3},
-                                     {"max %", true, 2},
-                                     {"bias %", true, 2}});
+  Table t{{left(name)}};
+  t.columns.insert(t.columns.end(), {"runs", right("MAPE %", 0), right("median %", 3),
+                                     right("p90 %", 3), right("max %", 2), right("bias %", 2)});
   return t;
 }
 
@@ -69,12 +64,8 @@ Table source_table(const Scorecard& card) {
 
 // How well runs are predicted that the constants have, and have not, seen.
 Table unseen_table(const Scorecard& card) {
-  Table t{{{"constants fitted without its", false},
-           {"over sources %"},
-           {"dense %"},
-           {"experts %"},
-           {"experts, over runs %"}},
-          {}};
+  Table t{{left("constants fitted without its"), "over sources %", "dense %", "experts %",
+           "experts, over runs %"}};
   if (card.unseen == nullptr) return t;
   const costmodel::UnseenErrors& u = card.unseen->unseen;
   for (const auto& [name, e] : {std::pair("source", u.source), std::pair("model family", u.family),
@@ -88,7 +79,7 @@ Table unseen_table(const Scorecard& card) {
 
 // The intervals of left-out sources, by kind and lineage of stacks.
 Table kind_table(const Scorecard& card) {
-  Table t{{{"models", false}, {"runs"}, {"sources"}, {"inside %"}, {"low"}, {"high"}}, {}};
+  Table t{{left("models"), "runs", "sources", "inside %", "low", "high"}};
   if (card.unseen == nullptr) return t;
   const auto add = [&t](const std::string& models, const costmodel::Percentiles& own) {
     t.rows.push_back({models, fmt::format("{}", own.count.runs),
@@ -115,13 +106,7 @@ Table fact_table(const std::string& fact, const FiguresByName& figures) {
 
 // What is not in it nobody has measured.
 Table setting_table(const ValidationSummary& s) {
-  Table t{{{"device, framework, family", false},
-           {"runs"},
-           {"MAPE %"},
-           {"max %", true, 1},
-           {"bias %", true, 1},
-           {"inside %"}},
-          {}};
+  Table t{{left("device, framework, family"), "runs", "MAPE %", "max %", "bias %", "inside %"}};
   for (const auto& [name, own] : s.by_setting) {
     t.rows.push_back({name, fmt::format("{}", own.rows), one_decimal(own.mape),
                       one_decimal(own.max_ape), fmt::format("{:+.1f}", own.bias),
@@ -145,12 +130,8 @@ std::vector<std::string> fit_cells(const std::string& name, const FitFigures& f)
 
 // Omits sources for which every run fitted and was predicted to fit.
 Table fits_table(const ValidationSummary& s) {
-  Table t{{{"source", false},
-           {"ran"},
-           {"of these called too large"},
-           {"out of memory"},
-           {"of these recognised"}},
-          {}};
+  Table t{
+      {left("source"), "ran", "of these called too large", "out of memory", "of these recognised"}};
   for (const auto& [source, fits] : s.fits_by_source) {
     if (fits.called_too_large + fits.did_not_fit > 0) t.rows.push_back(fit_cells(source, fits));
   }
@@ -159,7 +140,7 @@ Table fits_table(const ValidationSummary& s) {
 }
 
 Table chance_table(const Scorecard& card) {
-  Table t{{{"chance"}, {"runs"}, {"mean chance %"}, {"ran %"}}, {}};
+  Table t{{"chance", "runs", "mean chance %", "ran %"}};
   for (const ChanceBin& bin : chance_bins(card.outcomes)) {
     if (bin.runs == 0) continue;
     t.rows.push_back({fmt::format("{:g} to {:g}", bin.from, bin.to), fmt::format("{}", bin.runs),
@@ -183,14 +164,7 @@ Table rank_table(const RankAgreement& rank) {
     sum.right += g.pairs_right;
     sum.ratio += 100 * g.plans * g.ratio_error;
   }
-  Table t{{{"source", false},
-           {"groups"},
-           {"plans"},
-           {"Spearman"},
-           {"pairs"},
-           {"right %"},
-           {"ratio error %"}},
-          {}};
+  Table t{{left("source"), "groups", "plans", "Spearman", "pairs", "right %", "ratio error %"}};
   const auto add = [&t](const std::string& name, const Sum& s) {
     t.rows.push_back({name, fmt::format("{}", s.groups), fmt::format("{}", s.plans),
                       fmt::format("{:.2f}", s.spearman / s.plans), fmt::format("{}", s.pairs),
@@ -211,13 +185,7 @@ Table rank_table(const RankAgreement& rank) {
 }
 
 Table group_table(const RankAgreement& rank) {
-  Table t{{{"source", false},
-           {"workload", false},
-           {"plans"},
-           {"Spearman"},
-           {"right %"},
-           {"ratio error %"}},
-          {}};
+  Table t{{left("source"), left("workload"), "plans", "Spearman", "right %", "ratio error %"}};
   for (const auto& g : rank.groups) {
     t.rows.push_back({g.source, g.workload, fmt::format("{}", g.plans),
                       fmt::format("{:+.2f}", g.spearman), rounded(100 * g.pairs_right / g.pairs),
@@ -229,14 +197,8 @@ Table group_table(const RankAgreement& rank) {
 Table choice_table(const RankAgreement& rank) {
   std::map<std::string, std::vector<FirstChoice>> by_source;
   for (const auto& c : rank.choices) by_source[c.source].push_back(c);
-  Table t{{{"source", false},
-           {"workloads"},
-           {"right"},
-           {"right %"},
-           {"by chance %"},
-           {"mean loss %"},
-           {"largest loss %"}},
-          {}};
+  Table t{{left("source"), "workloads", "right", "right %", "by chance %", "mean loss %",
+           "largest loss %"}};
   const auto add = [&t](const std::string& name, const std::vector<FirstChoice>& choices) {
     const ChoiceFigures f = figures_of(choices);
     t.rows.push_back({name, fmt::format("{}", f.workloads), fmt::format("{}", f.right),
@@ -254,15 +216,10 @@ Table choices_table(const RankAgreement& rank, bool all) {
   for (const auto& c : rank.choices) {
     if (all || !c.right()) choices.push_back(c);
   }
-  std::stable_sort(choices.begin(), choices.end(),
-                   [](const auto& a, const auto& b) { return a.loss_pct > b.loss_pct; });
-  Table t{{{"source", false},
-           {"workload", false},
-           {"plans"},
-           {"loss %"},
-           {"predicted fastest", false},
-           {"measured fastest", false}},
-          {}};
+  std::ranges::stable_sort(choices,
+                           [](const auto& a, const auto& b) { return a.loss_pct > b.loss_pct; });
+  Table t{{left("source"), left("workload"), "plans", "loss %", left("predicted fastest"),
+           left("measured fastest")}};
   for (const auto& c : choices) {
     t.rows.push_back({c.source, c.workload, fmt::format("{}", c.plans), one_decimal(c.loss_pct),
                       c.predicted, c.measured});
@@ -271,7 +228,7 @@ Table choices_table(const RankAgreement& rank, bool all) {
 }
 
 Table calibration_table(const RankAgreement& rank) {
-  Table t{{{"probability of the order"}, {"pairs"}, {"mean probability %"}, {"right %"}}, {}};
+  Table t{{"probability of the order", "pairs", "mean probability %", "right %"}};
   for (const auto& bin : rank.calibration) {
     t.rows.push_back({fmt::format("{:g} to {:g}", bin.from, bin.to), fmt::format("{}", bin.pairs),
                       rounded(100 * bin.mean_probability), rounded(bin.right_pct)});
@@ -280,12 +237,8 @@ Table calibration_table(const RankAgreement& rank) {
 }
 
 Table time_table(const std::vector<const ValidationRow*>& rows) {
-  Table t{{{"run", false},
-           {"measured s"},
-           {"predicted s"},
-           {"error %", true, 0},
-           {"90 % interval", false, 2}},
-          {}};
+  Table t{
+      {left("run"), "measured s", "predicted s", right("error %", 0), left("90 % interval", 2)}};
   for (const auto* row : rows) {
     const bool told = row->error.empty();
     t.rows.push_back({row->id, fmt::format("{:.4g}", row->measured),
@@ -325,7 +278,7 @@ Table all_rows(const std::vector<ValidationRow>& rows) {
 }
 
 Table not_predicted(const std::vector<ValidationRow>& rows, bool full) {
-  Table t{{{"runs"}, {"why", false, 0}}, {}};
+  Table t{{"runs", left("why", 0)}};
   for (const auto& [count, why] : error_counts(rows)) {
     t.rows.push_back({fmt::format("{}", count), full ? why : costmodel::shortened(why, 88)});
   }
@@ -333,9 +286,7 @@ Table not_predicted(const std::vector<ValidationRow>& rows, bool full) {
 }
 
 Table contradicted_rows(const std::vector<ValidationRow>& rows) {
-  Table t{
-      {{"run", false}, {"measured s", true, 2}, {"predicted s"}, {"error %"}, {"why", false, 0}},
-      {}};
+  Table t{{left("run"), right("measured s", 2), "predicted s", "error %", left("why", 0)}};
   for (const auto& row : rows) {
     if (row.quantity != "iteration_s" || row.contradicted.empty()) continue;
     const bool told = row.error.empty();
@@ -514,7 +465,7 @@ std::string validation_report(const std::vector<ValidationRow>& rows, bool every
   for (const auto& line : summary_lines(card)) text += (markdown ? "- " : "") + line + "\n";
   for (const auto& section : scorecard_sections(rows, card, {markdown, every_row})) {
     if (section.table.rows.empty()) continue;
-    text += section_title(section.title, style) + section_table(section.table, style);
+    text += table_section(section.title, section.table, style);
   }
   return text;
 }

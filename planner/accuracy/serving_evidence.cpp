@@ -13,14 +13,10 @@
 
 namespace planner {
 
-using costmodel::ConfigError;
-using costmodel::Dimension;
-using costmodel::MapReader;
-using costmodel::Value;
+using namespace costmodel;
 
 namespace {
 
-using costmodel::Keys;
 namespace key = costmodel::key;
 
 struct MeasuredServing {
@@ -212,7 +208,7 @@ ServingScore score_of(const std::vector<ServingRun>& runs, ServingMetric metric,
   if (errors.empty()) return score;
   for (const auto& [source, sum] : by_source) score.mean_error += sum.first / sum.second;
   score.mean_error /= static_cast<double>(by_source.size());
-  std::sort(errors.begin(), errors.end());
+  std::ranges::sort(errors);
   score.median_error = errors[errors.size() / 2];
   score.bias /= static_cast<double>(errors.size());
   return score;

@@ -10,9 +10,7 @@
 
 namespace planner {
 
-using costmodel::constant_count;
-using costmodel::constant_rows;
-using costmodel::ServingFit;
+using namespace costmodel;
 
 namespace {
 
@@ -32,7 +30,7 @@ bool counts(const ServingRun& run, std::size_t figure) {
   if (run.confidence == "low" || !run.fault.empty() || run.figures[figure].predicted <= 0)
     return false;
   if (run.figures[figure].metric != ServingMetric::e2e) return true;
-  return std::none_of(run.figures.begin(), run.figures.end(), [](const ServingFigure& f) {
+  return std::ranges::none_of(run.figures, [](const ServingFigure& f) {
     return f.metric == ServingMetric::tpot || f.metric == ServingMetric::throughput;
   });
 }

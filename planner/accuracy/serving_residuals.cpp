@@ -49,7 +49,7 @@ std::array<double, 2> tails_of(const ErrorsBySource& by_source) {
     const double weight = 1 / static_cast<double>(values.size() * by_source.size());
     for (const double v : values) all.emplace_back(v, weight);
   }
-  std::sort(all.begin(), all.end());
+  std::ranges::sort(all);
   const auto at = [&](double share) {
     double passed = 0;
     for (const auto& [value, weight] : all) {

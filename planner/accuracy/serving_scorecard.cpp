@@ -55,15 +55,8 @@ double within(const std::vector<ServingRun>& runs, ServingMetric metric,
 }  // namespace
 
 Table serving_metric_table(const std::vector<ServingRun>& runs, const costmodel::ServingFit& fit) {
-  Table table{{{"metric", false},
-               {"sources"},
-               {"figures"},
-               {"mean error"},
-               {"median"},
-               {"bias"},
-               {"interval"},
-               {"inside, others' interval"}},
-              {}};
+  Table table{{left("metric"), "sources", "figures", "mean error", "median", "bias", "interval",
+               "inside, others' interval"}};
   for (const ServingMetric metric : metrics) {
     const ServingScore score = score_of(runs, metric, trusted);
     if (score.figures == 0) continue;
@@ -82,7 +75,7 @@ Table serving_metric_table(const std::vector<ServingRun>& runs, const costmodel:
 }
 
 Table serving_source_table(const std::vector<ServingRun>& runs) {
-  Table table{{{"source", false}}, {}};
+  Table table{{left("source")}};
   for (const ServingMetric metric : metrics) table.columns.push_back({name_of_metric(metric)});
   std::set<std::string> sources;
   for (const ServingRun& run : runs) sources.insert(run.source);
@@ -106,7 +99,7 @@ Table serving_coverage(const std::vector<ServingRun>& runs) {
     engines.insert(run.engine());
     devices.insert(run.device());
   }
-  Table table{{{"device", false}}, {}};
+  Table table{{left("device")}};
   for (const std::string& engine : engines) table.columns.push_back({engine});
   for (const std::string& device : devices) {
     std::vector<std::string> row{device};
@@ -121,14 +114,8 @@ Table serving_coverage(const std::vector<ServingRun>& runs) {
 }
 
 Table serving_run_table(const std::vector<ServingRun>& runs) {
-  Table table{{{"source", false},
-               {"run", false},
-               {"metric", false},
-               {"predicted"},
-               {"measured"},
-               {"error"},
-               {"confidence", false}},
-              {}};
+  Table table{{left("source"), left("run"), left("metric"), "predicted", "measured", "error",
+               left("confidence")}};
   for (const ServingRun& run : runs) {
     if (!run.fault.empty()) {
       table.rows.push_back(
@@ -158,21 +145,18 @@ std::string serving_scorecard(const std::vector<ServingRun>& runs, const costmod
                                   : "; predicted by the constants in use"),
               style);
   text += "\n";
-  const bool any = std::any_of(runs.begin(), runs.end(), trusted);
+  const bool any = std::ranges::any_of(runs, trusted);
   text +=
       section_title("Errors by metric (mean of the sources' means, without low confidence)", style);
   text += any ? section_table(serving_metric_table(runs, fit), style)
               : bullet("None: every run here is of low confidence.", style);
-  text += section_title("Mean error by source (figures)", style);
-  text += section_table(serving_source_table(runs), style);
+  text += table_section("Mean error by source (figures)", serving_source_table(runs), style);
   if (any) {
-    text +=
-        section_title("Covered: output tokens/s by device and engine, mean error (figures)", style);
-    text += section_table(serving_coverage(runs), style);
+    text += table_section("Covered: output tokens/s by device and engine, mean error (figures)",
+                          serving_coverage(runs), style);
   }
   if (every) {
-    text += section_title("Runs", style);
-    text += section_table(serving_run_table(runs), style);
+    text += table_section("Runs", serving_run_table(runs), style);
   }
   return text;
 }

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <map>
-#include <string_view>
 
 #include "costmodel/base/escape.hpp"
 #include "costmodel/base/unit_text.hpp"
@@ -14,8 +13,7 @@
 
 namespace planner {
 
-using costmodel::format_seconds;
-using costmodel::Seconds;
+using namespace costmodel;
 
 std::vector<TraceGain> gains_of(const FittedTrace& trace, Seconds fixed) {
   const TraceTimes& times = trace.read.times;
@@ -45,7 +43,7 @@ namespace {
 
 std::string ranks_text(const std::vector<TracedRank>& ranks, std::size_t columns) {
   if (ranks.size() < 2) return "";
-  Table table{{{"rank"}, {"busy ms"}, {"kernels ms"}, {"collectives ms"}, {"file", false}}, {}};
+  Table table{{"rank", "busy ms", "kernels ms", "collectives ms", left("file")}};
   const auto ms = [](Seconds time) { return fmt::format("{:.2f}", 1e3 * time.value); };
   for (const TracedRank& rank : ranks) {
     const TraceTimes& t = rank.times;
@@ -112,13 +110,7 @@ std::vector<ActionTimes> action_times(const Trace& trace, const costmodel::Scena
 
 std::string actions_report(const Trace& trace, const std::vector<ActionTimes>& ranks,
                            std::size_t columns) {
-  Table table{{{"rank"},
-               {"forward ms"},
-               {"predicted"},
-               {"backward ms"},
-               {"predicted"},
-               {"not computing ms"}},
-              {}};
+  Table table{{"rank", "forward ms", "predicted", "backward ms", "predicted", "not computing ms"}};
   const auto ms = [](Seconds time) { return fmt::format("{:.3f}", 1e3 * time.value); };
   for (const ActionTimes& of : ranks) {
     table.rows.push_back({fmt::format("{}", of.rank), ms(of.forward), ms(of.predicted_forward),

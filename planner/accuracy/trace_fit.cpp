@@ -11,12 +11,7 @@
 
 namespace planner {
 
-using costmodel::kernel_kind_count;
-using costmodel::OwnRuns;
-using costmodel::ParallelPlan;
-using costmodel::Scenario;
-using costmodel::Seconds;
-using costmodel::TracedRun;
+using namespace costmodel;
 
 namespace {
 

@@ -8,13 +8,10 @@
 
 #include "costmodel/base/escape.hpp"
 #include "costmodel/base/unit_text.hpp"
-#include "planner/report/report_tables.hpp"
 
 namespace planner {
 
-using costmodel::format_seconds;
-using costmodel::printable;
-using costmodel::Seconds;
+using namespace costmodel;
 
 namespace {
 
@@ -108,13 +105,8 @@ std::string lacking_text(const FittedTrace& trace) {
 }  // namespace
 
 Table kind_table(const FittedTrace& trace) {
-  Table table{{{"kind of kernel", false},
-               {"measured ms"},
-               {"predicted ms"},
-               {"off by %"},
-               {"with the trace ms"},
-               {"off by %"}},
-              {}};
+  Table table{{left("kind of kernel"), "measured ms", "predicted ms", "off by %",
+               "with the trace ms", "off by %"}};
   const auto steady = trace.read.steady();
   Seconds all;
   const auto add = [&](std::string_view name, double measured, double before, double after) {
@@ -136,14 +128,8 @@ Table kind_table(const FittedTrace& trace) {
 }
 
 Table part_table(const FittedTrace& trace) {
-  Table table{{{"operator", false},
-               {"pass", false},
-               {"kernels"},
-               {"measured ms"},
-               {"predicted ms"},
-               {"off by %"},
-               {"with the trace ms"}},
-              {}};
+  Table table{{left("operator"), left("pass"), "kernels", "measured ms", "predicted ms", "off by %",
+               "with the trace ms"}};
   std::set<std::pair<TracedPart, bool>> shown;
   const auto add = [&](TracedPart part, bool backward) {
     if (!shown.insert({part, backward}).second) return;

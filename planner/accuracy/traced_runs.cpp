@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <optional>
 #include <utility>
 
 #include "costmodel/base/error.hpp"
@@ -16,8 +15,7 @@
 
 namespace planner {
 
-using costmodel::ConfigError;
-using costmodel::Scenario;
+using namespace costmodel;
 
 namespace {
 
@@ -110,16 +108,8 @@ std::vector<TracedGroup> traced_groups(const std::vector<EvidenceRun>& runs,
 }
 
 Table traced_group_table(const std::vector<TracedGroup>& groups) {
-  Table table{{{"traced run", false},
-               {"attributed %"},
-               {"its error %, before"},
-               {"its error %, after"},
-               {"others"},
-               {"their error %, before"},
-               {"their error %, after"},
-               {"worst %"},
-               {"in", false}},
-              {}};
+  Table table{{left("traced run"), "attributed %", "its error %, before", "its error %, after",
+               "others", "their error %, before", "their error %, after", "worst %", left("in")}};
   for (const TracedGroup& group : groups) {
     table.rows.push_back({group.run, one_decimal(100 * group.attributed),
                           fmt::format("{:+.1f}", group.before), fmt::format("{:+.1f}", group.after),

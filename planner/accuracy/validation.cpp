@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <utility>
 
 #include "costmodel/estimate/evaluator.hpp"
 #include "costmodel/estimate/kernel_list.hpp"
@@ -14,9 +13,7 @@
 
 namespace planner {
 
-using costmodel::ConfigError;
-using costmodel::Estimate;
-using costmodel::Scenario;
+using namespace costmodel;
 
 namespace {
 
@@ -123,7 +120,7 @@ void add_rows(const EvidenceRun& run, const costmodel::ConfigPath& path,
 
 double percentile(std::vector<double> sorted, double fraction) {
   if (sorted.empty()) return 0;
-  std::sort(sorted.begin(), sorted.end());
+  std::ranges::sort(sorted);
   const auto at =
       static_cast<std::size_t>(std::ceil(fraction * static_cast<double>(sorted.size())));
   return sorted[std::min(sorted.size() - 1, at > 0 ? at - 1 : 0)];

@@ -9,7 +9,6 @@
 #include <string_view>
 #include <vector>
 
-#include "costmodel/base/error.hpp"
 #include "costmodel/base/escape.hpp"
 #include "costmodel/base/json_text.hpp"
 #include "planner/page/json_figure.hpp"

@@ -93,10 +93,6 @@ std::string word(const Json& row, const char* key) {
   return value.is_string() ? value.get<std::string>() : value.is_null() ? "" : json_line(value);
 }
 
-}  // namespace
-
-namespace {
-
 void take_report(const Json& json, Json& row) {
   if (json.is_array()) {
     take_points(json, row);
@@ -167,7 +163,7 @@ std::string index_json(const std::vector<std::string>& rows) {
 }
 
 Table index_table(const std::vector<std::string>& rows, bool for_people) {
-  Table table{{{"scenario", false}, {"command", false, 2}, {"status", false, 0}}, {}};
+  Table table{{left("scenario"), left("command", 2), left("status", 0)}};
   const auto add = [&](const char* title, const char* key, int optional) {
     table.columns.push_back({for_people ? title : key, true, optional});
   };

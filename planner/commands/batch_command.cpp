@@ -8,7 +8,6 @@
 #include <exception>
 #include <mutex>
 #include <new>
-#include <optional>
 #include <sstream>
 #include <thread>
 

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 
 #include "costmodel/base/error.hpp"
 #include "costmodel/base/escape.hpp"
@@ -86,22 +85,14 @@ std::string text_of(const Session& session, const std::vector<CollectivePrice>& 
 }
 
 void check_flags(const Options& options) {
-  if (options.cluster.empty()) {
-    throw ConfigError({}, "shardplan: collective lacks --cluster NAME",
-                      "add --cluster dgx-h100; `shardplan list clusters` shows all");
-  }
-  if (!options.assignments.empty()) {
-    throw ConfigError({}, "shardplan: --set changes a scenario, and collective has none",
-                      "leave --set out; --cluster takes a file, too");
-  }
-  if (options.table && !options.bytes.empty()) {
-    throw ConfigError({}, "shardplan: --table has sizes of its own",
-                      "leave it or --bytes out; --bytes FROM:TO:FACTOR makes a table too");
-  }
-  if (!options.table && options.bytes.empty()) {
-    throw ConfigError({}, "shardplan: collective lacks --bytes SIZE",
-                      "add --bytes 1GiB, --bytes 8:8GiB:2 or --table");
-  }
+  refuse_if(options.cluster.empty(), "collective lacks --cluster NAME",
+            "add --cluster dgx-h100; `shardplan list clusters` shows all");
+  refuse_if(!options.assignments.empty(), "--set changes a scenario, and collective has none",
+            "leave --set out; --cluster takes a file, too");
+  refuse_if(options.table && !options.bytes.empty(), "--table has sizes of its own",
+            "leave it or --bytes out; --bytes FROM:TO:FACTOR makes a table too");
+  refuse_if(!options.table && options.bytes.empty(), "collective lacks --bytes SIZE",
+            "add --bytes 1GiB, --bytes 8:8GiB:2 or --table");
 }
 
 }  // namespace
@@ -138,10 +129,8 @@ CommandResult collective_command(const Session& session) {
   const ClusterSpec as_written = cluster_named(session, options.cluster, 0);
   const ClusterSpec cluster = asked > as_written.devices ? resized(as_written, asked) : as_written;
   const CollectiveGroup group = group_of(session, cluster, stride);
-  if (group.layout.size < 2) {
-    throw ConfigError({}, "shardplan: fewer than two ranks have nothing to exchange",
-                      "give --ranks 2 or more, or a smaller --stride");
-  }
+  refuse_if(group.layout.size < 2, "fewer than two ranks have nothing to exchange",
+            "give --ranks 2 or more, or a smaller --stride");
   std::vector<CollectivePrice> prices;
   for (const Bytes size : sizes)
     for (const CollectiveKind kind : kinds) prices.push_back(priced(kind, size, group));

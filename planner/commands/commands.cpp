@@ -28,7 +28,6 @@
 #include "planner/commands/listing.hpp"
 #include "planner/commands/plan_command.hpp"
 #include "planner/commands/scenario_words.hpp"
-#include "planner/commands/session.hpp"
 #include "planner/commands/simulate_command.hpp"
 #include "planner/commands/sweep.hpp"
 #include "planner/commands/validate_command.hpp"
@@ -425,10 +424,9 @@ bool fits_from_logs(int count, const char* const* arguments) {
 
 CommandResult run_command(const Options& options, const Style& style) {
   const CommandRow& row = row_of(options.command);
-  if (row.own_program && options.from_log.empty() && options.from_trace.empty()) {
-    throw ConfigError({}, fmt::format("shardplan: flags stand before '{}'", options.command),
-                      fmt::format("write shardplan {} first, then its flags", options.command));
-  }
+  refuse_if(row.own_program && options.from_log.empty() && options.from_trace.empty(),
+            fmt::format("flags stand before '{}'", options.command),
+            fmt::format("write shardplan {} first, then its flags", options.command));
   const Markup markup = options.format == Format::md ? Markup::markdown : Markup::text;
   const ConfigPath path = costmodel::config_path(options.config_path, options.allow_path);
   if (options.caller != nullptr) {

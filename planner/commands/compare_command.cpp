@@ -12,7 +12,6 @@
 #include "costmodel/plan/plan_keys.hpp"
 #include "costmodel/serving/serving_reader.hpp"
 #include "planner/commands/scenario_words.hpp"
-#include "planner/commands/session.hpp"
 #include "planner/page/json_page.hpp"
 #include "planner/report/comparison.hpp"
 #include "planner/report/json_report.hpp"
@@ -48,10 +47,8 @@ std::vector<Asked> columns_of(const Options& options) {
   }
   for (const auto& with : options.with)
     columns.push_back({with, options.operands.front(), assignments_of(with)});
-  if (columns.size() < 2) {
-    throw ConfigError({}, "shardplan: 'compare' has one scenario only",
-                      "name another, or add --with plan.tp=4, a variant of the first");
-  }
+  refuse_if(columns.size() < 2, "'compare' has one scenario only",
+            "name another, or add --with plan.tp=4, a variant of the first");
   for (std::size_t i = 1; i < columns.size(); ++i) {
     const auto same = std::count_if(columns.begin(), columns.begin() + static_cast<long>(i),
                                     [&](const Asked& c) { return c.name == columns[i].name; });
@@ -112,12 +109,11 @@ ServedColumn served_column(const Session& session, const Asked& asked) {
 void require_one_workload(const Session& session, WorkloadKind workload) {
   const bool serving = workload == WorkloadKind::inference;
   for (const Asked& column : columns_of(session.options)) {
-    if (workload_kind(tree_of(session, column)) == workload) continue;
-    throw ConfigError({},
-                      fmt::format("shardplan: compare has {}, which is {}, beside {} of {}",
-                                  session.options.operands.front(), serving ? "served" : "trained",
-                                  column.name, serving ? "training" : "serving"),
-                      "compare scenarios of one workload: all with `workload: inference`, or none");
+    refuse_if(workload_kind(tree_of(session, column)) != workload,
+              fmt::format("compare has {}, which is {}, beside {} of {}",
+                          session.options.operands.front(), serving ? "served" : "trained",
+                          column.name, serving ? "training" : "serving"),
+              "compare scenarios of one workload: all with `workload: inference`, or none");
   }
 }
 

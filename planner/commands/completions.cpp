@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <array>
 #include <string_view>
-#include <vector>
 
 #include "costmodel/base/error.hpp"
 #include "costmodel/base/escape.hpp"

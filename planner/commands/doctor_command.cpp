@@ -117,7 +117,7 @@ std::vector<Finding> findings(const ConfigPath& path) {
 
 CommandResult doctor_command(const Session& session) {
   const auto all = findings(session.path);
-  Table table{{{"what", false}, {"state", false}, {"detail", false}}, {}};
+  Table table{{left("what"), left("state"), left("detail")}};
   for (const Finding& one : all)
     table.rows.push_back({one.what, one.well ? "ok" : "WRONG", one.detail});
   const bool well = std::ranges::all_of(all, &Finding::well);

@@ -8,7 +8,6 @@
 #include "planner/commands/explain_trace_command.hpp"
 #include "planner/commands/interruption.hpp"
 #include "planner/commands/plan_extras.hpp"
-#include "planner/commands/session.hpp"
 #include "planner/diagnosis/job_diagnosis.hpp"
 #include "planner/frameworks/read_job.hpp"
 #include "planner/page/job_page.hpp"

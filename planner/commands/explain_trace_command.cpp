@@ -1,10 +1,6 @@
 #include "planner/commands/explain_trace_command.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
-#include <map>
-#include <utility>
 #include <vector>
 
 #include "costmodel/base/escape.hpp"

@@ -10,7 +10,6 @@
 #include "costmodel/serving/serving_reader.hpp"
 #include "planner/commands/export_folder.hpp"
 #include "planner/commands/export_targets.hpp"
-#include "planner/commands/session.hpp"
 #include "planner/frameworks/engine_launch.hpp"
 #include "planner/frameworks/json_engine_launch.hpp"
 #include "planner/frameworks/launcher.hpp"
@@ -24,8 +23,8 @@ namespace {
 
 const ExportTarget& target_of(const std::string& name) {
   const auto targets = export_targets();
-  const auto found = std::find_if(targets.begin(), targets.end(),
-                                  [&](const ExportTarget& target) { return target.name == name; });
+  const auto found = std::ranges::find_if(
+      targets, [&](const ExportTarget& target) { return target.name == name; });
   if (found != targets.end()) return *found;
   const std::string given =
       name.empty() ? "export lacks --to" : fmt::format("cannot export to {}", quote(name));
@@ -69,10 +68,9 @@ Launcher started_by(Exported& exported, const ExportTarget& target, const Scenar
   const Launcher given =
       options.launcher.empty() ? Launcher::torchrun : launcher_of(options.launcher);
   const Launcher starts = target.starter == Launcher::torchrun ? given : target.starter;
-  if (starts == Launcher::torchrun && !options.site.empty()) {
-    throw ConfigError({}, "shardplan: --site is of jobs of Slurm and Kubernetes",
-                      "add --launcher slurm or kubernetes, or leave it out");
-  }
+  refuse_if(starts == Launcher::torchrun && !options.site.empty(),
+            "--site is of jobs of Slurm and Kubernetes",
+            "add --launcher slurm or kubernetes, or leave it out");
   for (const Launcher launcher : {target.starter, given})
     exported.text = with_launcher(exported.text, launcher, s, plan, site);
   if (const std::string note = launcher_note(exported.text); !note.empty())
@@ -92,10 +90,8 @@ Exported exported_by(const ExportTarget& target, const Scenario& s, const Parall
 
 CommandResult export_command(const Session& session) {
   const ExportTarget& target = target_of(session.options.to);
-  if (!session.options.save_dir.empty() && !session.options.out.empty()) {
-    throw ConfigError({}, "shardplan: --save-dir writes files of its own, --out one",
-                      "leave one of them out");
-  }
+  refuse_if(!session.options.save_dir.empty() && !session.options.out.empty(),
+            "--save-dir writes files of its own, --out one", "leave one of them out");
   Scenario s = load(session);
   require_words_for_adapters(s, target);
   require_no_towers(s, target);
@@ -119,18 +115,13 @@ CommandResult export_command(const Session& session) {
 }
 
 CommandResult export_serving(const Session& session) {
-  if (!session.options.launcher.empty()) {
-    throw ConfigError({}, "shardplan: --launcher starts scripts of training",
-                      "leave it out: the script of an engine is started on each node by hand");
-  }
-  if (!session.options.save_dir.empty() || !session.options.site.empty()) {
-    throw ConfigError({}, "shardplan: --save-dir and --site are of scripts of training",
-                      "write the launch with --out launch.sh");
-  }
-  if (!session.options.for_version.empty()) {
-    throw ConfigError({}, "shardplan: --for-version is of a training framework",
-                      "leave it out: the scenario's stack names the engine's version");
-  }
+  refuse_if(!session.options.launcher.empty(), "--launcher starts scripts of training",
+            "leave it out: the script of an engine is started on each node by hand");
+  refuse_if(!session.options.save_dir.empty() || !session.options.site.empty(),
+            "--save-dir and --site are of scripts of training",
+            "write the launch with --out launch.sh");
+  refuse_if(!session.options.for_version.empty(), "--for-version is of a training framework",
+            "leave it out: the scenario's stack names the engine's version");
   ServingScenario written = load_serving(session);
   // One launch has no words for two pools; a plan that is written with them is refused.
   if (!written.plan.disaggregation) written.plan.together = true;

@@ -20,7 +20,7 @@ namespace {
 Exported to_version(const Scenario& scenario, const ParallelPlan& plan,
                     const std::string& version) {
   const MegatronExport exported = export_megatron_for(scenario, plan, version);
-  Table table{{{"argument", false}}, {}};
+  Table table{{left("argument")}};
   for (const auto& argument : exported.arguments) table.rows.push_back({argument});
   return {launch_script(exported, scenario, plan), rows_json(table), exported.notes};
 }
@@ -32,7 +32,7 @@ Exported newest(const Scenario& scenario, const ParallelPlan& plan) {
 }
 
 std::string fields_json(const std::vector<Override>& fields) {
-  Table table{{{"field", false}, {"value", false}}, {}};
+  Table table{{left("field"), left("value")}};
   for (const auto& field : fields) table.rows.push_back({field.field, field.value});
   return rows_json(table);
 }
@@ -55,7 +55,7 @@ std::string unquoted(const std::string& value) {
 }
 
 Exported to_settings(const TorchtitanExport& exported) {
-  Table table{{{"section", false}, {"key", false}, {"value", false}}, {}};
+  Table table{{left("section"), left("key"), left("value")}};
   for (const auto& setting : exported.settings)
     table.rows.push_back({setting.section, setting.key, unquoted(setting.value)});
   return {exported.script, rows_json(table), exported.notes};
@@ -72,7 +72,7 @@ Exported to_torchtitan_python(const Scenario& scenario, const ParallelPlan& plan
 // Of a script with its settings by name.
 template <class Written>
 Exported to_pairs(const Written& exported) {
-  Table table{{{"key", false}, {"value", false}}, {}};
+  Table table{{left("key"), left("value")}};
   for (const auto& [name, value] : exported.settings) table.rows.push_back({name, value});
   return {exported.script, rows_json(table), exported.notes};
 }

@@ -15,7 +15,6 @@
 #include "costmodel/scenario/run_traits.hpp"
 #include "planner/accuracy/json_own_runs.hpp"
 #include "planner/commands/from_trace_command.hpp"
-#include "planner/commands/session.hpp"
 #include "planner/diagnosis/job_diagnosis.hpp"
 #include "planner/frameworks/read_job.hpp"
 

@@ -28,10 +28,9 @@ JobLog job_and_file(const std::string& word, const std::string& flag) {
     break;
   }
   JobLog pair{word.substr(0, colon), word.substr(colon + 1)};
-  if (pair.job.empty() || pair.log.empty()) {
-    throw ConfigError({}, fmt::format("shardplan: {} {} lacks a file", flag, quote(word)),
-                      "write JOB:LOG, or LOG alone where it prints its arguments");
-  }
+  refuse_if(pair.job.empty() || pair.log.empty(),
+            fmt::format("{} {} lacks a file", flag, quote(word)),
+            "write JOB:LOG, or LOG alone where it prints its arguments");
   return pair;
 }
 

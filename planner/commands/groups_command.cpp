@@ -6,12 +6,10 @@
 #include <optional>
 
 #include "costmodel/base/error.hpp"
-#include "costmodel/base/escape.hpp"
 #include "costmodel/base/unit_text.hpp"
 #include "costmodel/plan/mesh.hpp"
 #include "costmodel/plan/process_groups.hpp"
 #include "costmodel/serving/serving_reader.hpp"
-#include "planner/commands/session.hpp"
 #include "planner/report/groups_report.hpp"
 #include "planner/report/json_report.hpp"
 #include "planner/search/settled_plan.hpp"
@@ -34,23 +32,17 @@ RankLayout layout_of(const Options& options) {
 void check_flags(const Session& session, RankLayout layout) {
   const Options& options = session.options;
   const bool scenario = !options.operands.empty();
-  if (!scenario && !options.sizes.any()) {
-    throw ConfigError({}, "shardplan: groups lacks a scenario or sizes",
-                      "example: shardplan groups --tp 2 --pp 4 --dp 2");
-  }
-  if (scenario && (options.sizes.any() || !options.order.empty())) {
-    throw ConfigError({}, "shardplan: groups takes sizes and --order, or a scenario",
-                      "change the scenario's with --set plan.tp=2");
-  }
-  if (!scenario && !options.assignments.empty()) {
-    throw ConfigError({}, "shardplan: --set changes a scenario, and groups has none",
-                      "give the sizes as --tp, --pp, --dp, --cp, --ep, --etp");
-  }
+  refuse_if(!scenario && !options.sizes.any(), "groups lacks a scenario or sizes",
+            "example: shardplan groups --tp 2 --pp 4 --dp 2");
+  refuse_if(scenario && (options.sizes.any() || !options.order.empty()),
+            "groups takes sizes and --order, or a scenario",
+            "change the scenario's with --set plan.tp=2");
+  refuse_if(!scenario && !options.assignments.empty(),
+            "--set changes a scenario, and groups has none",
+            "give the sizes as --tp, --pp, --dp, --cp, --ep, --etp");
   if (layout != RankLayout::vllm) return;
-  if (!options.order.empty())
-    throw ConfigError({}, "shardplan: vLLM has one order of the ranks", "leave --order out");
-  if (options.sizes.etp > 0)
-    throw ConfigError({}, "shardplan: vLLM's experts are not split further", "leave --etp out");
+  refuse_if(!options.order.empty(), "vLLM has one order of the ranks", "leave --order out");
+  refuse_if(options.sizes.etp > 0, "vLLM's experts are not split further", "leave --etp out");
 }
 
 ParallelPlan plan_of(const Options& options) {
@@ -73,16 +65,12 @@ ParallelPlan plan_of(const Options& options) {
 }
 
 void check_plan(const ParallelPlan& plan, RankLayout layout) {
-  if (!plan.even()) {
-    throw ConfigError({}, "shardplan: the plan's stages or replicas have groups of their own",
-                      "`evaluate --placement FILE` writes the place of every rank");
-  }
-  if (plan.devices() > most_ranks) {
-    throw ConfigError({}, "shardplan: these are too many ranks to list",
-                      fmt::format("allowed: up to {}", format_integer(most_ranks)));
-  }
+  refuse_if(!plan.even(), "the plan's stages or replicas have groups of their own",
+            "`evaluate --placement FILE` writes the place of every rank");
+  refuse_if(plan.devices() > most_ranks, "these are too many ranks to list",
+            fmt::format("allowed: up to {}", format_integer(most_ranks)));
   const auto fault = group_fault(plan, layout);
-  if (!fault.reason.empty()) throw ConfigError({}, "shardplan: " + fault.reason, fault.remedy);
+  refuse_if(!fault.reason.empty(), "" + fault.reason, fault.remedy);
 }
 
 std::string text_of(const Session& session, const GroupsOf& of) {
@@ -118,10 +106,9 @@ CommandResult groups_command(const Session& session) {
 // The ranks of an engine, as vLLM lays them out.
 CommandResult groups_serving(const Session& session) {
   check_flags(session, layout_of(session.options));
-  if (!session.options.layout.empty() && layout_of(session.options) != RankLayout::vllm) {
-    throw ConfigError({}, "shardplan: the ranks of a scenario of serving are vLLM's",
-                      "leave --layout out, or give the sizes: shardplan groups --tp 8 --dp 2");
-  }
+  refuse_if(!session.options.layout.empty() && layout_of(session.options) != RankLayout::vllm,
+            "the ranks of a scenario of serving are vLLM's",
+            "leave --layout out, or give the sizes: shardplan groups --tp 8 --dp 2");
   const ServingScenario written =
       load_serving(file_of(session), session.path, session.options.assignments);
   const auto s = settled_serving(written);

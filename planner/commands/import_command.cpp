@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <span>
-#include <string_view>
 
 #include "costmodel/base/error.hpp"
 #include "costmodel/base/escape.hpp"
@@ -68,10 +67,8 @@ CommandResult finished(const Session& session, ImportedJob job) {
 
 CommandResult import_trace(const Session& session, const std::string& file) {
   const std::string& to = session.options.to;
-  if (!to.empty() && to != "microbench") {
-    throw ConfigError({}, fmt::format("shardplan: a trace is no {}", quote(to)),
-                      "allowed: --to microbench");
-  }
+  refuse_if(!to.empty() && to != "microbench", fmt::format("a trace is no {}", quote(to)),
+            "allowed: --to microbench");
   return {0, trace_rows(read_trace(file), session.options.format == Format::json), {}};
 }
 
@@ -91,9 +88,8 @@ CommandResult import_job(const Session& session, const std::string& format,
 
 CommandResult import_command(const Session& session) {
   const auto& operands = session.options.operands;
-  if (!session.options.to.empty() && operands[0] != "trace") {
-    throw ConfigError({}, "shardplan: --to goes with import trace alone", "leave it out");
-  }
+  refuse_if(!session.options.to.empty() && operands[0] != "trace",
+            "--to goes with import trace alone", "leave it out");
   if (operands[0] == "nccl-tests") {
     const bool json = session.options.format == Format::json;
     return {0, to_microbenchmarks(read_nccl_tests(operands[1]), operands[1], json), {}};

@@ -129,45 +129,25 @@ struct Listed {
 const std::vector<Listed>& lists() {
   static const std::vector<Listed> all{
       {"models",
-       {{"model", false},
-        {"title", false},
-        {"parameters"},
-        {"layers"},
-        {"hidden"},
-        {"heads"},
-        {"kv_heads"},
-        {"ffn_hidden"},
-        {"vocab"},
-        {"experts", false}},
+       {left("model"), left("title"), "parameters", "layers", "hidden", "heads", "kv_heads",
+        "ffn_hidden", "vocab", left("experts")},
        model_row},
       {"devices",
-       {{"device", false}, {"title", false}, {"fp16/bf16"}, {"fp8"}, {"memory"}, {"bandwidth"}},
+       {left("device"), left("title"), "fp16/bf16", "fp8", "memory", "bandwidth"},
        device_row},
       {"clusters",
-       {{"cluster", false},
-        {"title", false},
-        {"device", false},
-        {"devices"},
-        {"per node"},
-        {"network, per device and direction", false}},
+       {left("cluster"), left("title"), left("device"), "devices", "per node",
+        left("network, per device and direction")},
        cluster_row},
       {"stacks",
-       {{"stack", false},
-        {"title", false},
-        {"attention", false},
-        {"gradients", false},
-        {"ZeRO up to"},
-        {"overlaps", false}},
+       {left("stack"), left("title"), left("attention"), left("gradients"), "ZeRO up to",
+        left("overlaps")},
        stack_row},
       {"engines",
-       {{"engine", false},
-        {"title", false},
-        {"requests"},
-        {"tokens a step"},
-        {"chunked prefill", false},
-        {"host beside device", false}},
+       {left("engine"), left("title"), "requests", "tokens a step", left("chunked prefill"),
+        left("host beside device")},
        engine_row},
-      {"scenarios", {{"scenario", false}, {"file", false}}, scenario_row}};
+      {"scenarios", {left("scenario"), left("file")}, scenario_row}};
   return all;
 }
 
@@ -189,7 +169,7 @@ Table listed(const Listed& list, const ConfigPath& path, std::vector<std::string
 
 // The keys of a scenario, and of what it names.
 Table keys() {
-  Table t{{{"key", false}, {"meaning", false, 0}, {"values", false}}, {}};
+  Table t{{left("key"), left("meaning", 0), left("values")}};
   for (const auto described :
        {model_keys, cluster_keys, grouped_cluster_keys, training_keys, plan_keys, search_keys,
         serving_keys, device_keys, stack_keys, engine_keys}) {

@@ -120,6 +120,9 @@ inline constexpr std::string_view scenario_commands =
 // The flags of all commands.
 std::vector<costmodel::Flag> flags();
 
+// Throws ConfigError where what the command line asks for is wrong.
+void refuse_if(bool wrong, const std::string& what, const std::string& remedy);
+
 // What names the scenario on the command line, for a command that does something else with it: its
 // operand, the words above and --set.
 std::string scenario_text(const Options& options);

@@ -13,7 +13,6 @@
 #include "planner/commands/interruption.hpp"
 #include "planner/commands/plan_extras.hpp"
 #include "planner/commands/progress.hpp"
-#include "planner/commands/session.hpp"
 #include "planner/page/serving_page.hpp"
 #include "planner/report/json_report.hpp"
 #include "planner/report/json_serving.hpp"
@@ -154,19 +153,14 @@ CommandResult plan_alike(const Session& session, const Scenario& s, const Stopwa
 
 // What --deadline and --budget must know.
 void require_run(const Scenario& s, const RunLimits& limits) {
-  const auto wrong = [](const char* what, const char* remedy) {
-    throw ConfigError({}, std::string("shardplan: ") + what, remedy);
-  };
-  if (s.training.run_tokens == 0)
-    wrong("--deadline and --budget are of a run of so many tokens", "add --tokens 15T");
-  if (!stages_alike(s)) {
-    wrong("--deadline and --budget are of stages that are alike on devices of one kind",
-          "leave out plan.stages and cluster.groups");
-  }
-  if (limits.usd > 0 && s.cluster.operation.usd_per_device_hour == 0) {
-    wrong("--budget needs to know what a device costs an hour, which the cluster does not say",
-          "add --set cluster.price.usd_per_device_hour=2.50, or what you pay");
-  }
+  refuse_if(s.training.run_tokens == 0, "--deadline and --budget are of a run of so many tokens",
+            "add --tokens 15T");
+  refuse_if(!stages_alike(s),
+            "--deadline and --budget are of stages that are alike on devices of one kind",
+            "leave out plan.stages and cluster.groups");
+  refuse_if(limits.usd > 0 && s.cluster.operation.usd_per_device_hour == 0,
+            "--budget needs to know what a device costs an hour, which the cluster does not say",
+            "add --set cluster.price.usd_per_device_hour=2.50, or what you pay");
 }
 
 CommandResult plan_for(const Session& session, const MoreJson& more);
@@ -213,10 +207,8 @@ void require_alike(const Options& options, const Scenario& s) {
        {std::pair(options.all, "--all"), std::pair(options.front, "--front"),
         std::pair(options.sensitivity, "--sensitivity"),
         std::pair(options.upgrades, "--upgrades")}) {
-    if (!asked) continue;
-    throw ConfigError(
-        {}, fmt::format("shardplan: {} is of stages that are alike on devices of one kind", flag),
-        "leave it out");
+    refuse_if(asked, fmt::format("{} is of stages that are alike on devices of one kind", flag),
+              "leave it out");
   }
 }
 

@@ -1,7 +1,5 @@
 #include "planner/commands/plan_extras.hpp"
 
-#include <utility>
-
 #include "costmodel/base/path.hpp"
 #include "costmodel/machine/device_reader.hpp"
 #include "planner/accuracy/fitted_constants.hpp"
@@ -9,7 +7,6 @@
 #include "planner/report/json_parts.hpp"
 #include "planner/report/machines_report.hpp"
 #include "planner/report/sensitivity_report.hpp"
-#include "planner/search/device_front.hpp"
 
 namespace planner {
 

@@ -208,9 +208,8 @@ void refuse_training_flags(const Options& options) {
       {!options.placement.empty(), "--placement"},
   };
   for (const auto& [asked, flag] : flags) {
-    if (!asked) continue;
-    throw ConfigError({}, fmt::format("shardplan: {} goes with training, not with serving", flag),
-                      "leave it out; plan's report of serving has a front of its own");
+    refuse_if(asked, fmt::format("{} goes with training, not with serving", flag),
+              "leave it out; plan's report of serving has a front of its own");
   }
 }
 

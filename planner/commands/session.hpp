@@ -23,10 +23,6 @@
 #include "planner/search/settled_plan.hpp"
 #include "planner/search/strategy.hpp"
 
-namespace costmodel {
-class Evaluator;
-}  // namespace costmodel
-
 namespace planner {
 
 // Exit status when there is no answer: no plan fits in memory.

@@ -11,7 +11,6 @@
 #include "costmodel/plan/plan_schedule.hpp"
 #include "costmodel/plan/plan_text.hpp"
 #include "costmodel/schedule/chrome_trace.hpp"
-#include "planner/commands/session.hpp"
 #include "planner/page/json_page.hpp"
 #include "planner/page/json_schedule_page.hpp"
 #include "planner/report/json_report.hpp"
@@ -59,10 +58,9 @@ std::string written_schedule(const std::string& file, const ParallelPlan& plan,
 // All schedules instead of the plan's.
 CommandResult comparison(const Session& session, const Scenario& s, const ParallelPlan& plan) {
   const Options& options = session.options;
-  if (!options.trace.empty() || !options.write_schedule.empty()) {
-    throw ConfigError({}, "shardplan: --compare has all schedules, a file has one",
-                      "leave --trace and --write-schedule out, or --compare");
-  }
+  refuse_if(!options.trace.empty() || !options.write_schedule.empty(),
+            "--compare has all schedules, a file has one",
+            "leave --trace and --write-schedule out, or --compare");
   const auto schedules = compared_schedules(s, plan);
   CommandResult result;
   if (wants_page(options))

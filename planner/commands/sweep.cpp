@@ -4,11 +4,9 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <array>
 #include <iterator>
 #include <map>
 #include <optional>
-#include <string_view>
 #include <utility>
 
 #include "costmodel/base/error.hpp"
@@ -24,8 +22,6 @@
 #include "costmodel/scenario/scenario.hpp"
 #include "costmodel/serving/serving_reader.hpp"
 #include "planner/commands/interruption.hpp"
-#include "planner/commands/session.hpp"
-#include "planner/commands/sweep_axes.hpp"
 #include "planner/page/json_curves.hpp"
 #include "planner/page/json_page.hpp"
 #include "planner/report/json_report.hpp"
@@ -328,8 +324,7 @@ Swept sweep(const std::string& file, const ConfigPath& path, const Options& opti
 }
 
 bool any_answer(const Table& swept) {
-  return std::any_of(swept.rows.begin(), swept.rows.end(),
-                     [](const auto& row) { return row.back().empty(); });
+  return std::ranges::any_of(swept.rows, [](const auto& row) { return row.back().empty(); });
 }
 
 CommandResult sweep_command(const Session& session) {
@@ -349,12 +344,9 @@ CommandResult sweep_result(const Session& session, const SweepUntil& sweep_until
                        note_lines(swept.notes)};
   if (session.options.format == Format::svg) {
     result.text = sweep_svg(rows_json(points));
-    if (result.text.empty()) {
-      throw ConfigError({},
-                        "shardplan: there is no picture of more than two keys, of one point, or "
-                        "where nothing fits",
-                        "choose --format text, json, csv, md or html");
-    }
+    refuse_if(result.text.empty(),
+              "there is no picture of more than two keys, of one point, or where nothing fits",
+              "choose --format text, json, csv, md or html");
   }
   if (wants_page(session.options)) {
     result.page = page_html(rows_json(points),
@@ -399,10 +391,8 @@ SweptPoint priced(const ServingScenario& written) {
 Swept sweep_serving(const Session& session, const std::function<bool()>& stopped) {
   const Options& options = session.options;
   refuse_training_flags(options);
-  if (options.weak) {
-    throw ConfigError({}, "shardplan: --weak goes with training, not with serving",
-                      "sweep serving.concurrency beside cluster.devices");
-  }
+  refuse_if(options.weak, "--weak goes with training, not with serving",
+            "sweep serving.concurrency beside cluster.devices");
   const std::string file = file_of(session);
   SweptWorkload serving;
   serving.root = scenario_tree(file, session.path, options.assignments);

@@ -69,8 +69,7 @@ std::vector<Axis> axes_of(const Options& options) {
                         "sweep fewer values");
     }
   }
-  if (axes.empty())
-    throw ConfigError({}, "shardplan: 'sweep' has nothing to vary", "add --over tp=1,2,4,8");
+  refuse_if(axes.empty(), "'sweep' has nothing to vary", "add --over tp=1,2,4,8");
   return axes;
 }
 
@@ -96,14 +95,10 @@ bool has_axis(const std::vector<Axis>& axes, std::string_view path) {
 
 WeakScaling::WeakScaling(const std::vector<Axis>& axes, const Value& scenario) {
   const auto devices = std::ranges::find(axes, devices_path, &Axis::path);
-  if (devices == axes.end()) {
-    throw ConfigError({}, "shardplan: --weak lets the batch grow with the devices",
-                      "add --over cluster.devices=8,16,32");
-  }
-  if (has_axis(axes, batch_path)) {
-    throw ConfigError({}, "shardplan: --weak sets training.global_batch, which is swept",
-                      "leave one of them out");
-  }
+  refuse_if(devices == axes.end(), "--weak lets the batch grow with the devices",
+            "add --over cluster.devices=8,16,32");
+  refuse_if(has_axis(axes, batch_path), "--weak sets training.global_batch, which is swept",
+            "leave one of them out");
   const Value* training = scenario.find("training");
   const Value* batch = training == nullptr ? nullptr : training->find("global_batch");
   batch_ = batch == nullptr ? std::nullopt : parse_count(batch->text);

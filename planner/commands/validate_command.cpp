@@ -1,18 +1,18 @@
 #include "planner/commands/validate_command.hpp"
-#include "costmodel/base/console.hpp"
-#include "costmodel/base/escape.hpp"
-#include "planner/accuracy/json_accuracy.hpp"
 
 #include <fmt/format.h>
 #include <unistd.h>
 
 #include <functional>
 
+#include "costmodel/base/console.hpp"
+#include "costmodel/base/escape.hpp"
 #include "costmodel/base/input_file.hpp"
 #include "costmodel/base/output_file.hpp"
 #include "costmodel/cli/terminal.hpp"
 #include "costmodel/config/yaml.hpp"
 #include "costmodel/serving/engine.hpp"
+#include "planner/accuracy/json_accuracy.hpp"
 #include "planner/accuracy/json_serving_runs.hpp"
 #include "planner/accuracy/operator_timings.hpp"
 #include "planner/accuracy/peak_fit.hpp"
@@ -48,6 +48,12 @@ void limit_error(double mean, const std::string& what, const Session& session,
                                         session.options.fail_above));
 }
 
+// Of a report that has neither a page nor a picture.
+void require_rows(const Options& options, const std::string& what) {
+  refuse_if(options.format == Format::html || options.format == Format::svg,
+            what + " has no such --format", "allowed: text, json, csv, md");
+}
+
 RefitResult refitted(const Session& session, bool cross_validate, bool sources_alone = false) {
   const Options& options = session.options;
   const auto constants = read_constants(constants_file(options.fit, session.path), session.path);
@@ -58,10 +64,8 @@ RefitResult refitted(const Session& session, bool cross_validate, bool sources_a
 }
 
 CommandResult refit_constants(const Session& session) {
-  if (session.options.format != Format::text && session.options.format != Format::json) {
-    throw ConfigError({}, "shardplan: validate with constants refitted has no such --format",
-                      "allowed: text, json");
-  }
+  refuse_if(session.options.format != Format::text && session.options.format != Format::json,
+            "validate with constants refitted has no such --format", "allowed: text, json");
   CommandResult result;
   const bool left_out = session.options.leave_one_source_out;
   const RefitResult fitted = refitted(session, left_out);
@@ -75,17 +79,13 @@ CommandResult refit_constants(const Session& session) {
 // --runs-known. The rows are predicted before the fit leaves its constants in the configurations.
 CommandResult with_runs_known(const Session& session) {
   const Options& options = session.options;
-  if (options.format == Format::html || options.format == Format::svg) {
-    throw ConfigError({}, "shardplan: validate --runs-known has no such --format",
-                      "allowed: text, json, csv, md");
-  }
+  require_rows(options, "validate --runs-known");
   const auto rows = validate(options.operands, session.path);
   const RunsKnown known = runs_known(source_runs(rows, refitted(session, true, true)),
                                      options.runs_known, threads_of(options));
-  if (known.by_source.size() + known.small.size() < 2) {
-    throw ConfigError({}, "shardplan: --runs-known needs runs of two sources or more",
-                      "each is predicted by what the others say: name more evidence");
-  }
+  refuse_if(known.by_source.size() + known.small.size() < 2,
+            "--runs-known needs runs of two sources or more",
+            "each is predicted by what the others say: name more evidence");
   if (known.by_source.empty()) {
     throw ConfigError(
         {}, fmt::format("shardplan: --runs-known {} leaves no run to predict", options.runs_known),
@@ -111,10 +111,7 @@ std::function<void(std::size_t, std::size_t)> search_progress(bool quiet) {
 // Here --fail-above limits not the mean error but how much slower the planner's best may be.
 CommandResult against_planner(const Session& session) {
   const Options& options = session.options;
-  if (options.format == Format::html || options.format == Format::svg) {
-    throw ConfigError({}, "shardplan: validate --against-planner has no such --format",
-                      "allowed: text, json, csv, md");
-  }
+  require_rows(options, "validate --against-planner");
   CommandResult result;
   std::vector<std::string> left_out;
   const auto runs = read_evidence_runs(options.operands, &left_out);
@@ -139,6 +136,7 @@ CommandResult against_planner(const Session& session) {
 // Of evidence of serving; `--leave-one-source-out` predicts each source by the others.
 CommandResult validate_serving(const Session& session) {
   const Options& options = session.options;
+  require_rows(options, "validate of serving");
   auto runs = read_serving_runs(options.operands, session.path);
   const int threads = threads_of(options);
   ServingFit fit = find_serving_fit(session.path);
@@ -156,10 +154,6 @@ CommandResult validate_serving(const Session& session) {
   switch (options.format) {
     case Format::json: result.text = serving_runs_json(runs); break;
     case Format::csv: result.text = to_csv(serving_run_table(runs)); break;
-    case Format::html:
-    case Format::svg:
-      throw ConfigError({}, "shardplan: validate of serving has no such --format",
-                        "allowed: text, json, csv, md");
     default: result.text = serving_scorecard(runs, fit, fits, options.rows, session.style);
   }
   return result;
@@ -169,15 +163,12 @@ CommandResult validate_serving(const Session& session) {
 CommandResult validate_both(const Session& session, const std::vector<std::string>& training,
                             const std::vector<std::string>& serving) {
   const Options& options = session.options;
-  if (options.format != Format::text && options.format != Format::md) {
-    throw ConfigError({},
-                      "shardplan: validate of training and serving at once has no such --format",
-                      "allowed: text, md; or name one kind of evidence");
-  }
-  if (options.fits_constants() || options.against_planner) {
-    throw ConfigError({}, "shardplan: constants are fitted to one kind of evidence",
-                      "name runs of training, or of serving, not both");
-  }
+  refuse_if(options.format != Format::text && options.format != Format::md,
+            "validate of training and serving at once has no such --format",
+            "allowed: text, md; or name one kind of evidence");
+  refuse_if(options.fits_constants() || options.against_planner,
+            "constants are fitted to one kind of evidence",
+            "name runs of training, or of serving, not both");
   Options of_training = options, of_serving = options;
   of_training.operands = training;
   of_serving.operands = serving;
@@ -194,17 +185,10 @@ std::vector<ValidationRow> with_peaks(std::vector<ValidationRow> rows, const Ses
   return rows;
 }
 
-}  // namespace
-
-namespace {
-
 // --traces.
 CommandResult with_traces(const Session& session) {
   const Options& options = session.options;
-  if (options.format == Format::html || options.format == Format::svg) {
-    throw ConfigError({}, "shardplan: validate --traces has no such --format",
-                      "allowed: text, json, csv, md");
-  }
+  require_rows(options, "validate --traces");
   const auto groups =
       traced_groups(read_evidence_runs(options.operands), options.traces, session.path);
   CommandResult result;
@@ -221,23 +205,18 @@ constexpr std::string_view operator_tables = ".csv";
 
 CommandResult validate_operators(const Session& session) {
   const Options& options = session.options;
-  if (options.format == Format::html || options.format == Format::svg) {
-    throw ConfigError({}, "shardplan: validate of operators has no such --format",
-                      "allowed: text, json, csv, md");
-  }
+  require_rows(options, "validate of operators");
   constexpr std::string_view key = "device=";
   std::string device;
   for (const std::string& set : options.assignments)
     if (set.starts_with(key)) device = set.substr(key.size());
-  if (options.operands.size() > 1 || device.empty()) {
-    throw ConfigError({}, "shardplan: validate of operators needs one table and its device",
-                      "--set device=h100-sxm5-80gb, a file in configs/devices");
-  }
-  if (options.fits_constants() || options.against_planner || !options.traces.empty()) {
-    throw ConfigError({}, "shardplan: operators that were timed one by one are priced as they are",
-                      "leave out what is of runs: --fit, --leave-one-source-out, --runs-known, "
-                      "--write-residuals, --against-planner, --traces");
-  }
+  refuse_if(options.operands.size() > 1 || device.empty(),
+            "validate of operators needs one table and its device",
+            "--set device=h100-sxm5-80gb, a file in configs/devices");
+  refuse_if(options.fits_constants() || options.against_planner || !options.traces.empty(),
+            "operators that were timed one by one are priced as they are",
+            "leave out what is of runs: --fit, --leave-one-source-out, --runs-known, "
+            "--write-residuals, --against-planner, --traces");
   const auto timings = operator_timings(options.operands.front(), device, session.path);
   const auto groups = operator_groups(timings);
   if (groups.empty()) {
@@ -281,10 +260,8 @@ CommandResult validate_command(const Session& session) {
     auto peaks = fit_peaks(with_peaks(rows, session));  // by the constants as they are
     const RefitResult fitted = refitted(session, true);
     written = fit_residuals(fitted, pairs);
-    if (!written) {
-      throw ConfigError({}, "shardplan: --write-residuals needs a run that can be predicted",
-                        "name evidence with iteration_s");
-    }
+    refuse_if(!written, "--write-residuals needs a run that can be predicted",
+              "name evidence with iteration_s");
     const RunsKnown known =
         runs_known(source_runs(rows, fitted), usually_known, threads_of(session.options));
     if (known.by_source.size() > 1) written->sites = site_spread(known);

@@ -10,10 +10,6 @@
 #include "planner/diagnosis/job_settings.hpp"
 #include "planner/logs/training_log.hpp"
 
-namespace costmodel {
-class Evaluator;
-}  // namespace costmodel
-
 namespace planner {
 
 // Of the ranks with the least and the most work.

@@ -1,7 +1,5 @@
 #include "planner/diagnosis/priced_inputs.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cmath>
 

@@ -5,9 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <optional>
 #include <utility>
-#include <vector>
 
 #include "costmodel/base/unit_text.hpp"
 #include "costmodel/estimate/breakdown.hpp"
@@ -104,8 +102,7 @@ std::vector<std::string> reasons(const Estimate& e, const std::optional<BusiestR
   auto losses = all_shares(e, time);
   std::erase_if(losses,
                 [](const Share& s) { return s.name == "computation" || s.time.value == 0; });
-  std::stable_sort(losses.begin(), losses.end(),
-                   [](const Share& a, const Share& b) { return a.time > b.time; });
+  std::ranges::stable_sort(losses, [](const Share& a, const Share& b) { return a.time > b.time; });
   std::string text =
       fmt::format("Computation is {} of the iteration{}", percent(time.compute / e.iteration),
                   busiest ? fmt::format(" on pipeline rank {}, the slowest", busiest->rank) : "");
@@ -125,7 +122,7 @@ std::string difference(const Estimate& best, const Estimate& other) {
   std::vector<Delta> deltas;
   for (const Part& part : parts)
     deltas.push_back({part.name, other.breakdown.*part.time - best.breakdown.*part.time});
-  std::stable_sort(deltas.begin(), deltas.end(), [](const Delta& a, const Delta& b) {
+  std::ranges::stable_sort(deltas, [](const Delta& a, const Delta& b) {
     return std::abs(a.time.value) > std::abs(b.time.value);
   });
   std::string text;
@@ -375,7 +372,7 @@ class Stepper {
   bool breaks_fixed(const char* knob, const ParallelPlan& plan) const {
     const auto fixed = fixed_keys(s_.plan);
     const auto holds = [&fixed](std::string_view key) {
-      return std::find(fixed.begin(), fixed.end(), key) != fixed.end();
+      return std::ranges::find(fixed, key) != fixed.end();
     };
     return holds(knob) || (holds("dp") && plan.dp != from_.plan.dp) ||
            (holds("vpp") && plan.vpp != from_.plan.vpp) ||
@@ -406,7 +403,7 @@ int longest_at_work(const Estimate& e) {
     const int rank = rank_of(e.plan.schedule, e.plan.pp, static_cast<int>(k));
     work[static_cast<std::size_t>(rank)] += e.stage_forward[k] + e.stage_backward[k];
   }
-  return static_cast<int>(std::max_element(work.begin(), work.end()) - work.begin());
+  return static_cast<int>(std::ranges::max_element(work) - work.begin());
 }
 
 // How many losses are larger than the wait, which computation is none of.

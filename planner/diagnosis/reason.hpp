@@ -9,10 +9,6 @@
 #include "costmodel/estimate/estimate.hpp"
 #include "costmodel/scenario/scenario.hpp"
 
-namespace costmodel {
-class Evaluator;
-}  // namespace costmodel
-
 namespace planner {
 
 // The pipeline rank that works longest. The breakdown of an iteration is that of the rank that ends

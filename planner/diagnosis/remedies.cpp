@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <bit>
-#include <functional>
 #include <numeric>
 #include <optional>
 #include <utility>
@@ -591,8 +590,7 @@ Diagnosis diagnose(const Scenario& s, const SearchResult& failed, const OtherSta
     const std::string line = broken.empty()
                                  ? shortage(plan, evaluator)
                                  : fmt::format("{}: {}", to_string(plan), broken.front().reason);
-    if (std::find(diagnosis.obstacles.begin(), diagnosis.obstacles.end(), line) ==
-        diagnosis.obstacles.end())
+    if (std::ranges::find(diagnosis.obstacles, line) == diagnosis.obstacles.end())
       diagnosis.obstacles.push_back(line);
   }
   if (failed.leanest) {

@@ -6,7 +6,6 @@
 #include <cmath>
 
 #include "costmodel/base/unit_text.hpp"
-#include "planner/search/serving_search.hpp"
 
 namespace planner {
 
@@ -101,9 +100,8 @@ void add_shortest(const ServingScenario& s, const std::vector<ServingCandidate>&
                   const char* name, const char* key, Seconds bound, Latency latency,
                   std::vector<std::string>& all) {
   if (bound.value <= 0) return;
-  const auto at = std::min_element(fit.begin(), fit.end(), [&](const auto& a, const auto& b) {
-    return latency(a.estimate) < latency(b.estimate);
-  });
+  const auto at = std::ranges::min_element(
+      fit, [&](const auto& a, const auto& b) { return latency(a.estimate) < latency(b.estimate); });
   const Seconds shortest(latency(reported(s, *at)));
   if (shortest <= bound || shortest.value == without_end) return;
   all.push_back(
@@ -115,9 +113,8 @@ void add_shortest(const ServingScenario& s, const std::vector<ServingCandidate>&
 
 void add_arrivals(const ServingScenario& s, const std::vector<ServingCandidate>& fit,
                   std::vector<std::string>& all) {
-  const auto at = std::max_element(fit.begin(), fit.end(), [](const auto& a, const auto& b) {
-    return a.estimate.capacity < b.estimate.capacity;
-  });
+  const auto at = std::ranges::max_element(
+      fit, [](const auto& a, const auto& b) { return a.estimate.capacity < b.estimate.capacity; });
   const double most = reported(s, *at).capacity;
   if (s.serving.arrival_rate <= most) return;
   const auto devices = static_cast<long long>(
@@ -137,10 +134,9 @@ void add_goal(const ServingScenario& s, const std::vector<ServingCandidate>& fit
     if (keeps(c.estimate, s.serving.bound)) keeping.push_back(&c);
   }
   if (!goal.any() || keeping.empty()) return;
-  const auto* fastest =
-      *std::max_element(keeping.begin(), keeping.end(), [](const auto* a, const auto* b) {
-        return a->estimate.output_per_s < b->estimate.output_per_s;
-      });
+  const auto* fastest = *std::ranges::max_element(keeping, [](const auto* a, const auto* b) {
+    return a->estimate.output_per_s < b->estimate.output_per_s;
+  });
   const double output = reported(s, *fastest).output_per_s;
   const std::int64_t devices = affordable_devices(s);
   if (output < goal.output_per_s) {
@@ -160,10 +156,9 @@ void add_goal(const ServingScenario& s, const std::vector<ServingCandidate>& fit
     }
   }
   if (goal.usd_per_million <= 0) return;
-  const auto* cheapest =
-      *std::min_element(keeping.begin(), keeping.end(), [](const auto* a, const auto* b) {
-        return a->estimate.usd_per_million_output < b->estimate.usd_per_million_output;
-      });
+  const auto* cheapest = *std::ranges::min_element(keeping, [](const auto* a, const auto* b) {
+    return a->estimate.usd_per_million_output < b->estimate.usd_per_million_output;
+  });
   const double usd = reported(s, *cheapest).usd_per_million_output;
   if (usd <= goal.usd_per_million) return;
   all.push_back(

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 
 #include "costmodel/base/unit_text.hpp"
 #include "costmodel/serving/serving_reader.hpp"

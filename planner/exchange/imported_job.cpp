@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <numeric>
-#include <string_view>
 #include <utility>
 
 #include "costmodel/base/escape.hpp"
@@ -59,10 +58,6 @@ std::int64_t plan_size(const ImportedJob& job, const char* key) {
   constexpr double most = 1'000'000;
   return size >= 1 && size <= most ? static_cast<std::int64_t>(size) : 1;
 }
-
-}  // namespace
-
-namespace {
 
 constexpr std::int64_t most_assumed = 1'000'000;  // devices; products of them stay exact
 

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
-#include <optional>
 #include <string_view>
 #include <utility>
 
@@ -380,13 +379,12 @@ class ShellReader {
     static constexpr std::array<std::string_view, 5> plain{"{", "}", "eval", "time", "exec"};
     static constexpr std::array<std::string_view, 5> declaring{"export", "declare", "local",
                                                                "readonly", "typeset"};
-    declaring_ = std::find(declaring.begin(), declaring.end(), word) != declaring.end();
-    const bool decides = std::find(deciding.begin(), deciding.end(), word) != deciding.end();
-    const bool loops = std::find(looping.begin(), looping.end(), word) != looping.end();
+    declaring_ = std::ranges::find(declaring, word) != declaring.end();
+    const bool decides = std::ranges::find(deciding, word) != deciding.end();
+    const bool loops = std::ranges::find(looping, word) != looping.end();
     if (decides) branches_.keyword(word);
     script_.branches = script_.branches || (loops && branches_.run());
-    return decides || loops || declaring_ ||
-           std::find(plain.begin(), plain.end(), word) != plain.end();
+    return decides || loops || declaring_ || std::ranges::find(plain, word) != plain.end();
   }
 
   static bool is_argument(const std::string& unknown) {

@@ -26,7 +26,7 @@ constexpr double gibibyte = 1073741824.0;
 using EngineArguments = std::vector<std::pair<std::string, std::string>>;
 
 std::string with_dashes(std::string name) {
-  std::replace(name.begin(), name.end(), '_', '-');
+  std::ranges::replace(name, '_', '-');
   return name;
 }
 
@@ -141,8 +141,8 @@ constexpr std::array<std::array<std::string_view, 2>, 9> same_shapes{
 // "meta-llama/Llama-2-7b-chat-hf": "llama-2-7b".
 std::string model_name(std::string name, const std::vector<std::string>& models) {
   name = name.substr(name.rfind('/') == std::string::npos ? 0 : name.rfind('/') + 1);
-  std::transform(name.begin(), name.end(), name.begin(),
-                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  std::ranges::transform(name, name.begin(),
+                         [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
   const auto same = std::ranges::find_if(
       same_shapes, [&](const auto& row) { return name.find(row[0]) != std::string::npos; });
   if (same != same_shapes.end()) name = (*same)[1];
@@ -244,8 +244,8 @@ std::string usual_engine(std::string_view family) {
 
 // The format of a checkpoint that has it in its name; empty: the published one of the model.
 std::string published_format(std::string name) {
-  std::transform(name.begin(), name.end(), name.begin(),
-                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  std::ranges::transform(name, name.begin(),
+                         [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
   const auto holds = [&](const char* word) { return name.find(word) != std::string::npos; };
   if (holds("awq") || holds("gptq") || holds("int4")) return "int4";
   if (holds("fp4")) return "nvfp4";
@@ -344,8 +344,8 @@ struct EngineWords {
 
   void take(const std::string& name, const std::string& value, const std::string& file,
             const std::vector<std::string>& models, ImportedJob& job) {
-    const auto at = std::find_if(renamed_arguments.begin(), renamed_arguments.end(),
-                                 [&](const RenamedArgument& row) { return row.theirs == name; });
+    const auto at = std::ranges::find_if(
+        renamed_arguments, [&](const RenamedArgument& row) { return row.theirs == name; });
     if (name.empty()) return job.left_out.push_back(value + ": stands after --");
     if (name == "max-num-batched-tokens" && value.starts_with('-')) {
       return job.left_out.push_back("chunked-prefill-size " + value + ": a step without a limit");

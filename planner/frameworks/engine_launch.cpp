@@ -255,9 +255,8 @@ std::vector<std::string> launch_notes(const ServingScenario& s, const ServingSiz
 }
 
 bool holds(const LaunchArguments& all, std::string_view word) {
-  return std::any_of(all.begin(), all.end(), [&](const auto& argument) {
-    return argument.second.find(word) != std::string::npos;
-  });
+  return std::ranges::any_of(
+      all, [&](const auto& argument) { return argument.second.find(word) != std::string::npos; });
 }
 
 std::string script_of(const std::string& head, const EngineLaunch& launch, const Nodes& nodes,
@@ -288,13 +287,6 @@ std::string script_of(const std::string& head, const EngineLaunch& launch, const
 }
 
 }  // namespace
-
-std::vector<std::vector<int>> tensor_groups(const ServingSizes& sizes) {
-  std::vector<std::vector<int>> groups(static_cast<std::size_t>(sizes.pp));
-  for (int rank = 0; rank < sizes.replica(); ++rank)
-    groups[static_cast<std::size_t>(rank / sizes.tp)].push_back(rank);
-  return groups;
-}
 
 EngineLaunch engine_launch(const ServingScenario& s, const ServingSizes& sizes,
                            const std::string& target) {

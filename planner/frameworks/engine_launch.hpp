@@ -24,7 +24,4 @@ struct EngineLaunch {
 EngineLaunch engine_launch(const costmodel::ServingScenario& scenario,
                            const costmodel::ServingSizes& sizes, const std::string& target);
 
-// The ranks of a replica's tensor groups, stage by stage, in vLLM's order.
-std::vector<std::vector<int>> tensor_groups(const costmodel::ServingSizes& sizes);
-
 }  // namespace planner

@@ -4,9 +4,7 @@
 
 #include <algorithm>
 #include <array>
-#include <string>
 #include <string_view>
-#include <utility>
 
 #include "planner/frameworks/torchrun_script.hpp"
 

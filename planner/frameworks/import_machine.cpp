@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
-#include <cstdint>
 #include <numeric>
 #include <sstream>
 #include <string_view>
@@ -95,7 +94,7 @@ Matrix read_matrix(const std::string& text, const std::string& file) {
 // How far a path is: the place in the list of paths.
 std::size_t distance(const std::string& path) {
   if (path.starts_with("NV")) return 0;
-  return static_cast<std::size_t>(std::find(paths.begin(), paths.end(), path) - paths.begin());
+  return static_cast<std::size_t>(std::ranges::find(paths, path) - paths.begin());
 }
 
 // Sizes of the groups of devices that paths up to this distance join, each device's.

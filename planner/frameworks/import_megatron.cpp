@@ -12,7 +12,6 @@
 #include "planner/frameworks/megatron_model.hpp"
 #include "planner/frameworks/megatron_plan.hpp"
 #include "planner/frameworks/megatron_training.hpp"
-#include "planner/frameworks/megatron_words.hpp"
 
 namespace planner {
 

@@ -4,8 +4,6 @@
 
 #include <algorithm>
 #include <array>
-#include <numeric>
-#include <optional>
 #include <string_view>
 #include <utility>
 

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 #include <string>
-#include <string_view>
 
 #include "costmodel/base/escape.hpp"
 #include "costmodel/base/json_text.hpp"
@@ -26,8 +25,8 @@ bool megatron_splits(const Scenario& s) {
 void check_shape(const Scenario& s, const ParallelPlan& p, Refusals& r) {
   refuse_unlike(s, p, r);
   r.refuse(
-      !p.stage_layers.empty() && std::adjacent_find(p.stage_layers.begin(), p.stage_layers.end(),
-                                                    std::not_equal_to<>()) != p.stage_layers.end(),
+      !p.stage_layers.empty() &&
+          std::ranges::adjacent_find(p.stage_layers, std::not_equal_to<>()) != p.stage_layers.end(),
       "stage_layers", "PipelineModule partitions by parameters or uniformly, not by a list",
       "leave stage_layers out");
   const Precision precision = s.training.precision;

@@ -139,7 +139,7 @@ class DeepSpeedImport {
   }
   static Mark mark_at(const std::string& text, const std::string& file, std::size_t at) {
     const std::string before = text.substr(0, at);
-    const auto lines = std::count(before.begin(), before.end(), '\n');
+    const auto lines = std::ranges::count(before, '\n');
     const std::size_t begin = before.rfind('\n');
     return {file, static_cast<int>(lines) + 1,
             static_cast<int>(begin == std::string::npos ? at : at - begin - 1) + 1};
@@ -151,8 +151,8 @@ class DeepSpeedImport {
   void leave_out(const std::string& key, const Json& value) {
     const bool off = value.is_boolean() && !value.get<bool>();
     if (off || value.is_null()) return;
-    const bool nested = std::any_of(value.begin(), value.end(),
-                                    [](const Json& inner) { return inner.is_structured(); });
+    const bool nested =
+        std::ranges::any_of(value, [](const Json& inner) { return inner.is_structured(); });
     const std::string text = nested ? "..." : json_line(value);
     job.left_out.push_back(fmt::format("{}: {}: no key says it", shortened(key), shortened(text)));
   }

@@ -6,7 +6,6 @@
 #include <span>
 #include <sstream>
 #include <string>
-#include <string_view>
 #include <vector>
 
 namespace planner {

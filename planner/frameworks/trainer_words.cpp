@@ -204,10 +204,6 @@ bool is_yaml(const std::string& text, std::initializer_list<std::string_view> ke
   return std::ranges::any_of(keys, [&](std::string_view key) { return has_line(text, key); });
 }
 
-}  // namespace
-
-namespace {
-
 std::optional<JobFormat> yaml_format(const std::string& text) {
   if (is_yaml(text, {"distributed_type:", "compute_environment:"})) return JobFormat::accelerate;
   if (has_line(text, "base_model:")) return JobFormat::axolotl;

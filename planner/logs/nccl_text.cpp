@@ -7,7 +7,6 @@
 #include <cmath>
 #include <set>
 #include <sstream>
-#include <string_view>
 
 #include "costmodel/base/escape.hpp"
 
@@ -113,7 +112,7 @@ class Reader {
   void read_header(const std::vector<Word>& words) {
     header_.clear();
     for (std::size_t i = 1; i < words.size(); ++i) header_.push_back(words[i].text);
-    if (std::find(header_.begin(), header_.end(), "time") == header_.end()) {
+    if (std::ranges::find(header_, "time") == header_.end()) {
       fault(words[0].column, "the table's header names no time",
             "the columns of nccl-tests: size count type redop root time algbw busbw #wrong");
     }

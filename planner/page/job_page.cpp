@@ -44,23 +44,18 @@ std::string per_cent(double share) { return fmt::format("{:.0f} %", 100 * share)
 
 bool refused(const JobReport& job) { return job.diagnosis && !job.diagnosis->refusals.empty(); }
 
-std::string job_tile(const std::string& value, const std::string& name) {
-  return fmt::format("<div class=\"tile\"><b>{}</b><span>{}</span></div>\n", html_text(value),
-                     html_text(name));
-}
-
 std::string tiles(const JobReport& job) {
   std::string html = "<div class=\"tiles\">\n";
   const auto& interval = job.estimate.interval;
   if (job.log && job.log->pace.median.value > 0) {
-    html += job_tile(format_seconds(job.log->pace.median), "an iteration, measured");
-    html += job_tile(fmt::format("{:.2f}×", job.log->pace.median / job.estimate.iteration),
-                     "measured over predicted");
+    html += text_tile(format_seconds(job.log->pace.median), "an iteration, measured");
+    html += text_tile(fmt::format("{:.2f}×", job.log->pace.median / job.estimate.iteration),
+                      "measured over predicted");
   }
-  html += job_tile(format_seconds(job.estimate.iteration),
-                   fmt::format("predicted, {} to {} in 90 of 100 jobs",
-                               format_seconds(interval.low), format_seconds(interval.high)));
-  html += job_tile(
+  html += text_tile(format_seconds(job.estimate.iteration),
+                    fmt::format("predicted, {} to {} in 90 of 100 jobs",
+                                format_seconds(interval.low), format_seconds(interval.high)));
+  html += text_tile(
       format_bytes(job.estimate.peak),
       fmt::format("predicted on the fullest device, of {}: {}", format_bytes(job.estimate.capacity),
                   job.estimate.fits() ? "fits" : "does not fit"));
@@ -166,8 +161,8 @@ std::string series_section(const JobReport& job) {
   const auto& all = job.log->iterations;
   constexpr std::size_t most_points = 600;
   const std::size_t every = 1 + all.size() / most_points;
-  ChartLine measured{.colour = "compute", .name = "measured", .points = {}};
-  ChartLine predicted{.colour = "tp", .name = "predicted", .points = {}};
+  ChartLine measured{.colour = "compute", .name = "measured"};
+  ChartLine predicted{.colour = "tp", .name = "predicted"};
   const auto x = [](const LoggedIteration& one) { return static_cast<double>(one.number); };
   // Warm-up would leave the rest no room.
   const double top = 3 * std::max(job.log->pace.mean.value, job.log->pace.late.value);
@@ -187,9 +182,6 @@ std::string series_section(const JobReport& job) {
   }
   Chart chart{.label = "the time of each iteration",
               .x_title = "iteration",
-              .y_title = "",
-              .x_names = {},
-              .x_values = {},
               .y_text = [](double y) { return format_seconds(Seconds(y)); },
               .lines = {std::move(measured), std::move(predicted)},
               .even = true};

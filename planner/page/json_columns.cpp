@@ -21,7 +21,7 @@ using namespace costmodel;
 std::string differing(const Json& report, const Json& scenarios) {
   const Json& rows = at(report, {"differs"});
   if (!rows.is_array() || rows.empty()) return "";
-  Table table{{{"key", false}}, {}};
+  Table table{{left("key")}};
   for (const Json& scenario : scenarios)
     table.columns.push_back({words(at(scenario, {"name"})), false});
   for (const Json& row : rows) {
@@ -66,19 +66,8 @@ std::string times(const Json& scenarios) {
 }
 
 std::string figures(const Json& report, const Json& scenarios) {
-  Table table{{{"", false},
-               {"iteration"},
-               {"from"},
-               {"to"},
-               {"speedup"},
-               {"faster"},
-               {"tokens/s"},
-               {"MFU"},
-               {"GiB"},
-               {"of"},
-               {"", false},
-               {"chance"}},
-              {}};
+  Table table{{left(""), "iteration", "from", "to", "speedup", "faster", "tokens/s", "MFU", "GiB",
+               "of", left(""), "chance"}};
   const Json& against = at(report, {"against_first"});
   for (std::size_t i = 0; i < scenarios.size(); ++i) {
     const Json &e = scenarios[i], &interval = at(e, {"time", "interval_s"});

@@ -4,10 +4,8 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
 #include <nlohmann/json.hpp>
 #include <optional>
-#include <string_view>
 
 #include "costmodel/base/json_text.hpp"
 #include "costmodel/base/unit_text.hpp"
@@ -89,10 +87,8 @@ Chart chart_of(const Json& points, const std::string& across, const std::string&
   Chart chart{.label = fmt::format("{} over {}", shown.title, across),
               .x_title = across,
               .y_title = shown.title,
-              .x_names = {},
               .x_values = x,
-              .y_text = shown.text,
-              .lines = {}};
+              .y_text = shown.text};
   for (const Json& value : values) {
     const bool count = value.is_number_integer();
     chart.x_names.push_back(count ? costmodel::format_integer(value.get<long long>())
@@ -100,9 +96,7 @@ Chart chart_of(const Json& points, const std::string& across, const std::string&
   }
   const auto names = by.empty() ? std::vector<Json>{Json()} : values_of(points, by);
   for (std::size_t n = 0; n < std::min(names.size(), colours.size()); ++n) {
-    ChartLine line{.colour = colours.at(n),
-                   .name = by.empty() ? "" : by + " " + words(names[n]),
-                   .points = {}};
+    ChartLine line{.colour = colours.at(n), .name = by.empty() ? "" : by + " " + words(names[n])};
     for (const Json& point : points) {
       if (!by.empty() && at(point, {by.c_str()}) != names[n]) continue;
       const Json& value = at(point, {across.c_str()});
@@ -142,10 +136,7 @@ std::optional<HeatMap> heat_map_of(const Json& points, const std::string& down,
       .label =
           fmt::format("{} over {} and {}", served ? "time a token" : "iteration", down, across),
       .row_title = fmt::format("{} (rows), time {}", down, served ? "a token" : "of an iteration"),
-      .column_title = across,
-      .rows = {},
-      .columns = {},
-      .cells = {}};
+      .column_title = across};
   for (const Json& row : rows) map.rows.push_back(words(row));
   for (const Json& column : columns) map.columns.push_back(words(column));
   map.cells.assign(rows.size(), std::vector<HeatCell>(columns.size()));

@@ -5,9 +5,6 @@
 #include <algorithm>
 #include <array>
 #include <nlohmann/json.hpp>
-#include <span>
-#include <string_view>
-#include <utility>
 #include <vector>
 
 #include "costmodel/base/escape.hpp"
@@ -65,10 +62,6 @@ std::string legend_of(std::span<const Part> parts, std::string_view last = "") {
 std::string plan_cell(const std::string& key, const Json& value) {
   if (value.is_null()) return "by stage";
   return value.is_array() && value.empty() ? "even" : line_html(key, value);
-}
-
-std::string tile(const std::string& value, const std::string& name) {
-  return fmt::format("<div class=\"tile\"><b>{}</b><span>{}</span></div>\n", value, name);
 }
 
 // What the run takes, where its tokens are known; and the share of the time that trains.
@@ -232,7 +225,7 @@ namespace {
 Table time_table(const Json& e, bool hides) {
   const Json &exposed = at(e, {"time", "breakdown"}), &hidden = at(e, {"time", "hidden"});
   const double whole = number_at(e, {"time", "iteration_s"});
-  Table table{{{"part", false}, {"time"}, {"share"}}, {}};
+  Table table{{left("part"), "time", "share"}};
   if (hides) table.columns.push_back({"hidden"});
   const auto add = [&](const Part& part) {
     const double time = number_at(exposed, {part.key}), beside = number_at(hidden, {part.key});

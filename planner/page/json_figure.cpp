@@ -87,6 +87,14 @@ std::string sentences(const Json& list) {
   return html + "</ul>\n";
 }
 
+std::string tile(const std::string& value, const std::string& name) {
+  return fmt::format("<div class=\"tile\"><b>{}</b><span>{}</span></div>\n", value, name);
+}
+
+std::string text_tile(const std::string& value, const std::string& name) {
+  return tile(html_text(value), html_text(name));
+}
+
 std::string section(const std::string& title, const std::string& body) {
   if (body.empty()) return "";
   return fmt::format("<section>\n<h2>{}</h2>\n{}</section>\n", html_text(title), body);

@@ -32,6 +32,10 @@ std::string words(const Json& value);
 // The elements of an array of strings as the items of a list.
 std::string sentences(const Json& list);
 
+// A figure in large, of HTML or of text.
+std::string tile(const std::string& value, const std::string& name);
+std::string text_tile(const std::string& value, const std::string& name);
+
 // A section of the page; "" where it holds nothing. `title` is text.
 std::string section(const std::string& title, const std::string& body);
 

@@ -54,7 +54,7 @@ std::string device_text(double n) { return format_integer(std::llround(n)); }
 // A line of (devices, `key`) over the objects of a list.
 ChartLine line_of(const Json& rows, const char* colour, const char* name, const char* key,
                   std::string (*shown)(double)) {
-  ChartLine line{.colour = colour, .name = name, .points = {}};
+  ChartLine line{.colour = colour, .name = name};
   for (const Json& row : rows) {
     const Json& value = at(row, {key});
     ChartPoint point{.x = number_at(row, {"devices"}), .y = std::nullopt, .hover = ""};
@@ -72,8 +72,6 @@ Chart over_devices(const std::string& label, const std::string& y_title,
   Chart chart{.label = label,
               .x_title = "devices",
               .y_title = y_title,
-              .x_names = {},
-              .x_values = {},
               .y_text = y_text,
               .lines = std::move(lines)};
   for (const ChartPoint& point : chart.lines.front().points) {
@@ -96,16 +94,8 @@ std::string upgrades_section(const Json& report) {
   if (!gains.is_array()) return "";
   double full = 0;
   for (const Json& gain : gains) full = std::max(full, std::abs(number_at(gain, {"speedup"}) - 1));
-  Table table{{{"upgrade", false},
-               {"devices"},
-               {"iteration"},
-               {"speed-up"},
-               {"", false},
-               {"over cost"},
-               {"pays up to"},
-               {"$ a device hour"},
-               {"plan", false}},
-              {}};
+  Table table{{left("upgrade"), "devices", "iteration", "speed-up", left(""), "over cost",
+               "pays up to", "$ a device hour", left("plan")}};
   for (const Json& gain : gains) {
     const bool any = at(gain, {"speedup"}).is_number();
     const double change = any ? number_at(gain, {"speedup"}) - 1 : 0;
@@ -145,7 +135,7 @@ std::string device_front_section(const Json& report) {
       chart_html(over_devices("device hours over devices", "device hours a billion tokens",
                               &device_text, lines("device_hours_per_billion_tokens", &hours_text)));
   const bool priced = !at(found, {"usd_per_device_hour"}).is_null();
-  Table table{{{"devices"}, {"iteration"}, {"tokens/s"}, {"device hours a B tokens"}}, {}};
+  Table table{{"devices", "iteration", "tokens/s", "device hours a B tokens"}};
   if (priced) table.columns.push_back({"$ a B tokens"});
   for (const char* title : {"GiB", "free"}) table.columns.push_back({title});
   table.columns.push_back({"plan", false});
@@ -173,7 +163,7 @@ std::string ladder_section(const Json& report) {
   const bool priced = std::ranges::any_of(tried, [](const Json& rung) {
     return at(rung, {"training_run", "usd"}).is_number();
   });
-  Table table{{{"devices"}, {"iteration"}, {"days with failures"}, {"device hours"}}, {}};
+  Table table{{"devices", "iteration", "days with failures", "device hours"}};
   if (priced) table.columns.push_back({"$"});
   for (const char* title : {"", "plan"}) table.columns.push_back({title, false});
   const Json& chosen = at(found, {"chosen"});

@@ -47,10 +47,6 @@ std::string sources(const Scenario& s) {
   return html;
 }
 
-}  // namespace
-
-namespace {
-
 std::string lead_of(const std::string& verdict, const std::string& how) {
   std::string html;
   if (!verdict.empty()) html += "<p class=\"verdict\">" + verdict + "</p>\n";

@@ -35,16 +35,8 @@ std::string remark(const Json& row) {
 }
 
 std::string table_section(const Json& rows) {
-  Table table{{{"schedule", false},
-               {"v"},
-               {"iteration"},
-               {"pipeline"},
-               {"bubble"},
-               {"", false},
-               {"peak GiB"},
-               {"in flight"},
-               {"", false}},
-              {}};
+  Table table{{left("schedule"), "v", "iteration", "pipeline", "bubble", left(""), "peak GiB",
+               "in flight", left("")}};
   double most = 0;
   for (const Json& row : rows) {
     if (at(row, {"schedule"}) != Json("serial"))

@@ -112,8 +112,7 @@ std::string steps_section(const Json& report) {
   if (!steps.is_array() || steps.empty()) return "";
   const double best = number_at(best_plan(report), {"time", "iteration_s"}),
                capacity = number_at(best_plan(report), {"memory", "capacity_bytes"});
-  Table table{
-      {{"knob", false}, {"change", false}, {"iteration"}, {"vs best"}, {"GiB"}, {"", false}}, {}};
+  Table table{{left("knob"), left("change"), "iteration", "vs best", "GiB", left("")}};
   for (const Json& step : steps) {
     const bool fits = at(step, {"fits"}) != Json(false);
     note_shown(at(step, {"fits"}));
@@ -149,9 +148,8 @@ void add_members(const Json& plan, std::size_t rank, double best, bool chances, 
 }
 
 bool has_members(const Json& plans) {
-  return std::any_of(plans.begin(), plans.end(), [](const Json& plan) {
-    return plan.contains("members") && !plan["members"].empty();
-  });
+  return std::ranges::any_of(
+      plans, [](const Json& plan) { return plan.contains("members") && !plan["members"].empty(); });
 }
 
 }  // namespace
@@ -166,7 +164,7 @@ std::string plans_section(const Json& report) {
     const Json& interval = at(plan, {"time", "interval_s"});
     if (interval.is_array()) full = std::max(full, interval.back().get<double>());
   }
-  Table table{{{"#"}, {"iteration"}, {"vs best"}}, {}};
+  Table table{{"#", "iteration", "vs best"}};
   if (chances) table.columns.push_back({"beats 1"});
   for (const char* title : {"from", "to"}) table.columns.push_back({title});
   table.columns.push_back({"", false});
@@ -205,14 +203,8 @@ std::string front_section(const Json& report) {
   const double best = number_at(front.front(), {"iteration_s"});
   double full = 0;
   for (const Json& entry : front) full = std::max(full, number_at(entry, {"iteration_s"}));
-  Table table{{{"iteration"},
-               {"vs first"},
-               {"", false},
-               {"GiB"},
-               {"free"},
-               {"devices"},
-               {"differs from the first in", false}},
-              {}};
+  Table table{{"iteration", "vs first", left(""), "GiB", "free", "devices",
+               left("differs from the first in")}};
   for (const Json& entry : front) {
     const Json& seconds = at(entry, {"iteration_s"});
     table.rows.push_back(

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "costmodel/base/escape.hpp"
@@ -68,16 +67,8 @@ std::string sensitivity_section(const Json& report) {
   double full = 0;
   for (const Json& input : inputs) full = std::max(full, number_at(input, {"effect"}));
   const bool searched = at(found, {"searched"}) == Json(true);
-  Table table{{{"input", false},
-               {"", false},
-               {"at the first"},
-               {"at the last"},
-               {"value"},
-               {"from"},
-               {"to"},
-               {"uncertainty"},
-               {"stated by", false}},
-              {}};
+  Table table{{left("input"), left(""), "at the first", "at the last", "value", "from", "to",
+               "uncertainty", left("stated by")}};
   if (searched) table.columns.push_back({"best plan", false});
   for (const Json& input : inputs) {
     if (!has_row(input)) continue;

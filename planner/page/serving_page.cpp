@@ -14,18 +14,12 @@
 #include "planner/report/serving_interval.hpp"
 #include "planner/report/serving_notes.hpp"
 #include "planner/report/serving_report.hpp"
-#include "planner/search/serving_search.hpp"
 
 namespace planner {
 
 using namespace costmodel;
 
 namespace {
-
-std::string text_tile(const std::string& value, const std::string& name) {
-  return fmt::format("<div class=\"tile\"><b>{}</b><span>{}</span></div>\n", html_text(value),
-                     html_text(name));
-}
 
 std::string sentences(const std::vector<std::string>& lines) {
   std::string html = "<ul>\n";
@@ -101,10 +95,8 @@ std::string load_chart(const std::vector<LoadPoint>& curve) {
   Chart chart{.label = "time a token over output tokens a second",
               .x_title = "output tokens/s",
               .y_title = "time a token",
-              .x_names = {},
-              .x_values = {},
               .y_text = [](double s) { return format_seconds(Seconds(s)); },
-              .lines = {{.colour = "compute", .name = "", .points = {}}}};
+              .lines = {{.colour = "compute"}}};
   for (const auto& point : curve) {
     chart.x_values.push_back(point.output_per_s);
     chart.x_names.push_back(format_count(point.output_per_s));

@@ -18,18 +18,18 @@ struct ChartPoint {
 
 struct ChartLine {
   std::string_view colour;  // a class: "compute"
-  std::string name;         // for the legend; text
-  std::vector<ChartPoint> points;
+  std::string name = {};    // for the legend; text
+  std::vector<ChartPoint> points = {};
   bool joined = true;  // by a line, else points alone
 };
 
 struct Chart {
-  std::string label;                 // read out instead of the picture
-  std::string x_title, y_title;      // text
-  std::vector<std::string> x_names;  // of the values in `x_values`; text
-  std::vector<double> x_values;
+  std::string label;                      // read out instead of the picture
+  std::string x_title, y_title = {};      // text
+  std::vector<std::string> x_names = {};  // of the values in `x_values`; text
+  std::vector<double> x_values = {};
   std::string (*y_text)(double);  // of a tick
-  std::vector<ChartLine> lines;
+  std::vector<ChartLine> lines = {};
   bool even = false;  // steps of x are as wide everywhere
 };
 
@@ -49,8 +49,8 @@ struct HeatCell {
 struct HeatMap {
   std::string label;
   std::string row_title, column_title;
-  std::vector<std::string> rows, columns;    // text
-  std::vector<std::vector<HeatCell>> cells;  // by row
+  std::vector<std::string> rows = {}, columns = {};  // text
+  std::vector<std::vector<HeatCell>> cells = {};     // by row
 };
 
 // The least value darkest.

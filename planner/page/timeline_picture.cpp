@@ -8,10 +8,8 @@
 #include <cstdint>
 #include <map>
 #include <optional>
-#include <string>
 #include <string_view>
 #include <tuple>
-#include <vector>
 
 #include "costmodel/base/escape.hpp"
 #include "costmodel/base/unit_text.hpp"
@@ -73,8 +71,7 @@ Drawn drawn_of(const Timeline& timeline) {
   for (const Event& event : timeline.events)
     if (event.end > event.start) all.push_back(&event);
   if (all.size() <= most_slices) return {std::move(all), {}};
-  std::stable_sort(all.begin(), all.end(),
-                   [](const Event* a, const Event* b) { return a->start < b->start; });
+  std::ranges::stable_sort(all, [](const Event* a, const Event* b) { return a->start < b->start; });
   constexpr std::size_t part = most_slices / 3;
   const std::array starts{std::size_t{0}, (all.size() - part) / 2, all.size() - part};
   for (std::size_t i = 0; i < starts.size(); ++i) {
@@ -100,7 +97,7 @@ struct Paths {
 
 Paths paths_of(const Drawn& drawn, double end) {
   Paths paths;
-  const bool split = std::any_of(drawn.events.begin(), drawn.events.end(), [](const Event* event) {
+  const bool split = std::ranges::any_of(drawn.events, [](const Event* event) {
     const auto action = parse_action(event->name);
     return action && action->kind == ActionKind::weight_gradient;
   });

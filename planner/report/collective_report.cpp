@@ -35,14 +35,7 @@ std::string two_digits(double v) { return fmt::format("{:.3g}", v); }
 std::string bandwidth_text(BytesPerSecond r) { return fmt::format("{:.2f}", r.value / 1e9); }
 
 Table tier_table(const CollectivePrice& price, const CollectiveGroup& group) {
-  Table t{{{"tier", false},
-           {"units joined"},
-           {"carries"},
-           {"links' rate"},
-           {"transfer"},
-           {"hops"},
-           {"latency"}},
-          {}};
+  Table t{{left("tier"), "units joined", "carries", "links' rate", "transfer", "hops", "latency"}};
   for (const TierTerm& term : price.terms.tiers) {
     const auto& tier = group.cluster.tiers[term.tier];
     t.rows.push_back({tier.name, fmt::format("{}", group.layout.fan[term.tier]),
@@ -104,7 +97,7 @@ const char* size_text(CollectiveKind kind) {
 }
 
 Table value_table(const CollectivePrice& p, const CollectiveGroup& group) {
-  Table t{{{"symbol", false}, {"value"}, {"from", false}}, {}};
+  Table t{{left("symbol"), "value", left("from")}};
   t.rows.push_back({"S", format_bytes(p.message), size_text(p.kind)});
   t.rows.push_back({"n", fmt::format("{}", group.layout.size), "ranks"});
   t.rows.push_back(
@@ -120,7 +113,7 @@ Table value_table(const CollectivePrice& p, const CollectiveGroup& group) {
 }
 
 Table ways_table(const std::vector<SumWay>& ways) {
-  Table t{{{"way", false}, {"time"}, {"against the best"}, {"how", false}}, {}};
+  Table t{{left("way"), "time", "against the best", left("how")}};
   const Seconds best =
       std::ranges::min(ways, {}, [](const SumWay& w) { return w.time.value; }).time;
   for (const SumWay& way : ways) {
@@ -206,25 +199,17 @@ std::string collective_report(const CollectivePrice& price, const CollectiveGrou
                                              : fmt::format("{}\n", escaped(line, style));
   }
   text += "\n" + section_table(value_table(price, group), style);
-  if (!price.terms.tiers.empty())
-    text += section_title("Tiers", style) + section_table(tier_table(price, group), style);
+  if (!price.terms.tiers.empty()) text += table_section("Tiers", tier_table(price, group), style);
   if (price.kind == CollectiveKind::all_reduce) {
-    text += section_title("The same sum in other ways", style) +
-            section_table(ways_table(ways_to_sum(price.message, group)), style);
+    text += table_section("The same sum in other ways",
+                          ways_table(ways_to_sum(price.message, group)), style);
   }
   return text;
 }
 
 Table collective_table(const std::vector<CollectivePrice>& prices) {
-  Table t{{{"primitive", false},
-           {"size (B)"},
-           {"size"},
-           {"time"},
-           {"algbw (GB/s)"},
-           {"busbw (GB/s)"},
-           {"sent"},
-           {"algorithm", false}},
-          {}};
+  Table t{{left("primitive"), "size (B)", "size", "time", "algbw (GB/s)", "busbw (GB/s)", "sent",
+           left("algorithm")}};
   for (const CollectivePrice& p : prices) {
     t.rows.push_back({name_of(p.kind), fmt::format("{:.0f}", p.message.value),
                       format_bytes(p.message), format_seconds(p.time),
@@ -235,15 +220,8 @@ Table collective_table(const std::vector<CollectivePrice>& prices) {
 }
 
 Table collective_rows(const std::vector<CollectivePrice>& prices) {
-  Table t{{{"primitive", false},
-           {"bytes"},
-           {"time_s"},
-           {"algbw_bytes_per_s"},
-           {"busbw_bytes_per_s"},
-           {"sent_bytes"},
-           {"algorithm", false},
-           {"measured", false}},
-          {}};
+  Table t{{left("primitive"), "bytes", "time_s", "algbw_bytes_per_s", "busbw_bytes_per_s",
+           "sent_bytes", left("algorithm"), left("measured")}};
   for (const CollectivePrice& p : prices) {
     t.rows.push_back(
         {name_of(p.kind), fmt::format("{:.17g}", p.message.value),

@@ -101,7 +101,7 @@ void add_row(Table& table, const std::string& name, const std::vector<Compared>&
 }
 
 Table titled(const char* first, const std::vector<Compared>& columns, bool numbers) {
-  Table table{{{first, false}}, {}};
+  Table table{{left(first)}};
   for (const Compared& column : columns) table.columns.push_back({column.name, numbers});
   return table;
 }
@@ -292,12 +292,9 @@ std::string comparison_report(const std::vector<Compared>& columns, const Report
   text += section_title("What differs", style);
   text += differing.empty() ? bullet("Nothing: the inputs are the same.", style)
                             : section_table(difference_table(columns, differing), style);
-  text += section_title("Where the time of an iteration goes", style);
-  text += section_table(parts_table(columns), style);
-  text += section_title("What comes of it", style);
-  text += section_table(result_table(columns), style);
-  text += section_title("Memory on a device of the fullest stage", style);
-  text += section_table(memory_table(columns), style);
+  text += table_section("Where the time of an iteration goes", parts_table(columns), style);
+  text += table_section("What comes of it", result_table(columns), style);
+  text += table_section("Memory on a device of the fullest stage", memory_table(columns), style);
   text += section_title("Why", style);
   for (std::size_t i = 1; i < columns.size(); ++i) {
     text += bullet(against(columns[0], columns[i], only_plans_differ(differing)).sentence, style);

@@ -27,30 +27,11 @@
 
 namespace planner {
 
-using costmodel::Bytes;
-using costmodel::CollectiveKind;
-using costmodel::Estimate;
-using costmodel::Evaluator;
-using costmodel::LayerKind;
-using costmodel::ParallelPlan;
-using costmodel::Scenario;
-using costmodel::Seconds;
+using namespace costmodel;
 
 namespace {
 
-class Rows {
- public:
-  explicit Rows(std::string group) : group_(std::move(group)) {}
-  void add(const std::string& symbol, const std::string& value, const std::string& from) {
-    table.rows.push_back({group_, symbol, value, from});
-  }
-  void group(std::string name) { group_ = std::move(name); }
-
-  Table table{{{"group", false}, {"symbol", false}, {"value"}, {"from", false}}, {}};
-
- private:
-  std::string group_;
-};
+using Rows = Explanation;
 
 std::string number(double v) { return fmt::format("{:.6g}", v); }
 
@@ -88,7 +69,7 @@ void even_rows(const std::string& devices, const ParallelPlan& p, const Scenario
 
 void batch_rows(const Estimate& e, const Scenario& s, Rows& rows) {
   const ParallelPlan& p = e.plan;
-  rows.group("batch");
+  rows.group = "batch";
   rows.add("B", number(static_cast<double>(s.training.global_batch)),
            "training.global_batch, sequences");
   rows.add("s", number(static_cast<double>(s.training.sequence)), "training.sequence, tokens");
@@ -133,8 +114,8 @@ const char* pipeline_text(const ParallelPlan& p, const Scenario& s) {
 void micro_batch_rows(const Estimate& e, const Scenario& s, Evaluator& evaluator, Rows& rows) {
   const ParallelPlan& p = e.plan;
   const auto cost = evaluator.cost(p);
-  const auto slowest_forward = *std::max_element(e.stage_forward.begin(), e.stage_forward.end());
-  const auto slowest_backward = *std::max_element(e.stage_backward.begin(), e.stage_backward.end());
+  const auto slowest_forward = *std::ranges::max_element(e.stage_forward);
+  const auto slowest_backward = *std::ranges::max_element(e.stage_backward);
   rows.add("t_f", format_seconds(slowest_forward),
            "forward of one micro-batch on the slowest virtual stage");
   const bool split = splits_backward(p.schedule);
@@ -156,8 +137,7 @@ void micro_batch_rows(const Estimate& e, const Scenario& s, Evaluator& evaluator
            fmt::format("{} to the next stage{}, {}", format_bytes(cost.transfer_bytes),
                        cost.boundaries.empty() ? "" : " at most",
                        cost.times.blocking ? "the sender waits" : "beside computation"));
-  for (const Explained& row : explained_boundaries(p, s, cost))
-    rows.add(row.symbol, row.value, row.from);
+  rows.add(explained_boundaries(p, s, cost));
   if (is_listed(p.schedule)) return;
   const Seconds even =
       pipeline_time(p.schedule, p.pp, p.vpp, e.micro_batches, slowest_forward,
@@ -169,7 +149,7 @@ void micro_batch_rows(const Estimate& e, const Scenario& s, Evaluator& evaluator
 
 void pipeline_rows(const Estimate& e, const Scenario& s, Evaluator& evaluator, Rows& rows) {
   const ParallelPlan& p = e.plan;
-  rows.group("pipeline");
+  rows.group = "pipeline";
   micro_batch_rows(e, s, evaluator, rows);
   rows.add("T_bound", format_seconds(evaluator.cost(p).bound.pipeline),
            splits_backward(p.schedule)
@@ -197,7 +177,7 @@ void pipeline_rows(const Estimate& e, const Scenario& s, Evaluator& evaluator, R
                         critical, slowest.rank));
 }
 
-std::string tiers_of(const costmodel::GroupLayout& group, const costmodel::ClusterSpec& cluster) {
+std::string tiers_of(const GroupLayout& group, const ClusterSpec& cluster) {
   std::string text;
   for (std::size_t i = 0; i < group.tiers; ++i)
     text += fmt::format("{}{} {}", i ? " x " : "", group.fan[i], cluster.tiers[i].name);
@@ -205,18 +185,16 @@ std::string tiers_of(const costmodel::GroupLayout& group, const costmodel::Clust
 }
 
 // Groups of shards: experts have fewer ranks to be sharded over, so larger shards.
-void group_rows(const ParallelPlan& p, const costmodel::PlanCost& cost, const Scenario& s,
-                Rows& rows) {
-  const auto between = costmodel::Mesh(p).between_shards(p.dp_replicate, s.cluster);
+void group_rows(const ParallelPlan& p, const PlanCost& cost, const Scenario& s, Rows& rows) {
+  const auto between = Mesh(p).between_shards(p.dp_replicate, s.cluster);
   rows.add("groups", number(p.dp_replicate),
            fmt::format("each with all shards (HSDP): ranks {} apart: {}", between.stride,
                        tiers_of(between, s.cluster)));
   const CollectiveKind outer = outer_reduction(p);
-  const auto largest =
-      std::max_element(cost.ranks.begin(), cost.ranks.end(),
-                       [](const auto& a, const auto& b) { return a.weights.all < b.weights.all; });
+  const auto largest = std::ranges::max_element(
+      cost.ranks, [](const auto& a, const auto& b) { return a.weights.all < b.weights.all; });
   const double each = gradient_bytes_per_parameter(s.training);
-  const costmodel::RankWeights& weights = largest->weights;
+  const RankWeights& weights = largest->weights;
   const Bytes experts(weights.experts * each / static_cast<double>(p.expert_shards())),
       others((weights.all - weights.experts) * each / p.shards());
   Seconds time = collective_time(outer, others, between, s.cluster);
@@ -229,7 +207,7 @@ void group_rows(const ParallelPlan& p, const costmodel::PlanCost& cost, const Sc
   }
   rows.add("t_outer", format_seconds(time),
            fmt::format("{} of {}, between the groups, once an iteration{}",
-                       costmodel::collective_names[static_cast<std::size_t>(outer)], what,
+                       collective_names[static_cast<std::size_t>(outer)], what,
                        p.shards_states_further() ? "; the optimizer's states are sharded over "
                                                    "all (HFSDP), new weights gathered back"
                                                  : ""));
@@ -239,8 +217,8 @@ void data_rows(const Estimate& e, const Scenario& s, Evaluator& evaluator, Rows&
   const ParallelPlan p = e.plan;
   const auto& cost = evaluator.cost(p);
   const auto critical = static_cast<std::size_t>(e.critical_rank);
-  rows.group("data parallel");
-  const costmodel::Mesh mesh(p);
+  rows.group = "data parallel";
+  const Mesh mesh(p);
   const auto layout = mesh.shard_layout(p.dp_replicate, s.cluster);
   const char* const of = p.cp > 1 ? "d x c, " : "";
   rows.add("group", number(layout.size),
@@ -248,14 +226,13 @@ void data_rows(const Estimate& e, const Scenario& s, Evaluator& evaluator, Rows&
                        p.dp_replicate > 1 ? "; ZeRO shards within it" : ""));
   rows.add("G", format_bytes(cost.gradient_bytes), "gradients of the largest stage on one device");
   const auto kind = p.zero == 0 ? CollectiveKind::all_reduce : CollectiveKind::reduce_scatter;
-  rows.add(
-      "t_dp", format_seconds(collective_time(kind, cost.gradient_bytes, layout, s.cluster)),
-      fmt::format("{} of G, alone", costmodel::collective_names[static_cast<std::size_t>(kind)]));
+  rows.add("t_dp", format_seconds(collective_time(kind, cost.gradient_bytes, layout, s.cluster)),
+           fmt::format("{} of G, alone", collective_names[static_cast<std::size_t>(kind)]));
   if (p.zero_plus_plus.gradients)
     rows.add("qgZ", "", "instead of it all-to-alls of 4 bits, within a node and between nodes");
   if (p.dp_replicate > 1) group_rows(p, cost, s, rows);
   if (p.zero >= 2) {
-    const costmodel::StageRow& stage = cost.stages[critical];
+    const StageRow& stage = cost.stages[critical];
     rows.add("passes",
              format_seconds((stage.zero_forward + stage.zero_backward) *
                             static_cast<double>(e.micro_batches)),
@@ -277,7 +254,7 @@ void data_rows(const Estimate& e, const Scenario& s, Evaluator& evaluator, Rows&
 }
 
 // Of an optimizer that treats parameters differently.
-void optimizer_rows(const costmodel::OptimizerShare& share, const Scenario& s, Rows& rows) {
+void optimizer_rows(const OptimizerShare& share, const Scenario& s, Rows& rows) {
   if (keeps_alike(s.training.optimizer)) return;
   rows.add("moments", format_bytes(share.moments),
            fmt::format("of all parameters on stage 0, by {}: matrices, tables and vectors apart",
@@ -310,7 +287,7 @@ void sharded_rows(const ParallelPlan& p, double weights, double gradients, doubl
 
 // What holds the peak.
 void peak_rows(const Estimate& e, const Scenario& s, Evaluator& evaluator, Rows& rows) {
-  const costmodel::PeakPlace peak = evaluator.peak_place(e);
+  const PeakPlace peak = evaluator.peak_place(e);
   rows.add("peak", format_bytes(e.peak),
            fmt::format("of {} on stage {}: fits with a chance of {}", format_bytes(e.capacity),
                        e.fullest, fits_chance(e, s)));
@@ -328,24 +305,24 @@ void peak_rows(const Estimate& e, const Scenario& s, Evaluator& evaluator, Rows&
 
 void memory_rows(const Estimate& e, const Scenario& s, Evaluator& evaluator, Rows& rows) {
   const ParallelPlan p = e.plan;
-  rows.group("memory");
+  rows.group = "memory";
   const auto cost = evaluator.cost(p);
   const double w = weight_bytes_per_parameter(s.training),
                g = gradient_bytes_per_parameter(s.training);
-  const costmodel::RankWeights& weights = cost.ranks.front().weights;
+  const RankWeights& weights = cost.ranks.front().weights;
   const bool alike = keeps_alike(s.training.optimizer);
   const double o =
       alike ? optimizer_bytes_per_parameter(s.training)
             : master_bytes_per_parameter(s.training) + cost.optimizer.moments.value / weights.all;
-  rows.add("psi", costmodel::format_count(weights.all), "parameters on one device of stage 0");
+  rows.add("psi", format_count(weights.all), "parameters on one device of stage 0");
   sharded_rows(p, w, g, o, rows);
   if (p.zero_plus_plus.partition > 1) {
     rows.add(
-        "hpZ", format_bytes(costmodel::second_copy(weights, p, s.training)),
+        "hpZ", format_bytes(second_copy(weights, p, s.training)),
         fmt::format("a second copy of the weights, over {} ranks", p.zero_plus_plus.partition));
   }
   optimizer_rows(cost.optimizer, s, rows);
-  const auto region = costmodel::region_of(p.recompute);
+  const auto region = region_of(p.recompute);
   const auto layer_rows = [&](LayerKind kind, const std::string& name) {
     const auto& layer = evaluator.layer(kind, p, region);
     rows.add("kept", format_bytes(layer.footprint.kept),
@@ -355,11 +332,11 @@ void memory_rows(const Estimate& e, const Scenario& s, Evaluator& evaluator, Row
              "on top while that layer's backward runs");
   };
   const bool two_stacks = s.model.encoder_decoder();
-  const std::vector<costmodel::Block> blocks = s.model.blocks();
+  const std::vector<Block> blocks = s.model.blocks();
   if (s.model.layer_pattern.empty()) {
     layer_rows(blocks.front(), two_stacks ? "an encoder layer" : "a layer");
   } else {
-    for (const costmodel::Block& block : blocks)
+    for (const Block& block : blocks)
       layer_rows(block, fmt::format("a layer of {}", describe(block)));
   }
   if (two_stacks) {
@@ -377,7 +354,7 @@ void memory_rows(const Estimate& e, const Scenario& s, Evaluator& evaluator, Row
 }
 
 void flop_rows(const Estimate& e, const Scenario& s, Rows& rows) {
-  rows.group("FLOPs");
+  rows.group = "FLOPs";
   rows.add("F_model", number(e.model_flops.value),
            s.training.fine_tuning.adapts()
                ? "matrix products of one iteration, attention in full, no recomputation; frozen "
@@ -394,51 +371,23 @@ void flop_rows(const Estimate& e, const Scenario& s, Rows& rows) {
            fmt::format("F_causal / (T N x {})", peak));
 }
 
-void fine_tuning_rows(const Estimate& e, const Scenario& s, Evaluator& evaluator, Rows& rows) {
-  for (const Explained& row : explained_fine_tuning(e, s, evaluator)) {
-    rows.group("fine-tuning");
-    rows.add(row.symbol, row.value, row.from);
-  }
-}
-
-void state_rows(const Estimate& e, const Scenario& s, Evaluator& evaluator, Rows& rows) {
-  for (const Explained& row : explained_model_states(e, s, evaluator)) {
-    rows.group(row.group);
-    rows.add(row.symbol, row.value, row.from);
-  }
-}
-
-void sample_rows(const Estimate& e, const Scenario& s, Rows& rows) {
-  for (const Explained& row : explained_packing(e, s)) {
-    rows.group("samples");
-    rows.add(row.symbol, row.value, row.from);
-  }
-}
-
 Rows all_rows(const Estimate& e, const Scenario& s, Evaluator& evaluator) {
-  Rows rows("");
+  Rows rows;
   batch_rows(e, s, rows);
   pipeline_rows(e, s, evaluator, rows);
   if (e.meshes.empty()) {
     data_rows(e, s, evaluator, rows);
     memory_rows(e, s, evaluator, rows);
-    state_rows(e, s, evaluator, rows);
-    fine_tuning_rows(e, s, evaluator, rows);
+    rows.add(explained_model_states(e, s, evaluator));
+    rows.add(explained_fine_tuning(e, s, evaluator));
   } else {
-    for (const Explained& row : explained_stages(e, s, evaluator)) {
-      rows.group(row.group);
-      rows.add(row.symbol, row.value, row.from);
-    }
+    rows.add(explained_stages(e, s, evaluator));
   }
-  sample_rows(e, s, rows);
+  rows.add(explained_packing(e, s));
   flop_rows(e, s, rows);
   if (!e.meshes.empty() || is_listed(e.plan.schedule)) return rows;
-  for (const auto explained : {textbook, other_exchanges}) {
-    for (const Explained& row : explained(e, s, evaluator)) {
-      rows.group(row.group);
-      rows.add(row.symbol, row.value, row.from);
-    }
-  }
+  rows.add(textbook(e, s, evaluator));
+  rows.add(other_exchanges(e, s, evaluator));
   return rows;
 }
 
@@ -463,26 +412,28 @@ void each_stage(const Estimate& e, const Scenario& s, Evaluator& evaluator, Expl
 }
 
 // Of programs: what each kernel of a stage takes, and what of a layer waits for the host.
-void kernel_rows(const Estimate& e, const Scenario& s, Evaluator& evaluator, Table& all) {
+void kernel_rows(const Estimate& e, const Scenario& s, Evaluator& evaluator, Rows& all) {
   each_stage(e, s, evaluator, [&](std::size_t k, const ParallelPlan& p, Evaluator& its) {
     const auto kernels = stage_kernels(evaluator.cost(e.plan), k, p, its);
+    all.group = fmt::format("kernels of stage {}", k);
     for (const auto& row : kernel_table(kernels).rows) {
-      all.rows.push_back({fmt::format("kernels of stage {}", k), row[0] + ", " + row[1], row[4],
-                          fmt::format("{} launches, {}, bound by {}", row[2], row[3], row[5])});
+      all.add(row[0] + ", " + row[1], row[4],
+              fmt::format("{} launches, {}, bound by {}", row[2], row[3], row[5]));
     }
+    all.group = fmt::format("host and device of stage {}", k);
     for (const auto& row : pace_table(kernels).rows) {
-      all.rows.push_back(
-          {fmt::format("host and device of stage {}", k), row[0], row[5],
-           fmt::format("{} launches take the host {}, their kernels the device {}; {} such layers",
-                       row[2], row[3], row[4], row[1])});
+      all.add(
+          row[0], row[5],
+          fmt::format("{} launches take the host {}, their kernels the device {}; {} such layers",
+                      row[2], row[3], row[4], row[1]));
     }
   });
 }
 
-Table group_table(const Table& all, const std::string& group) {
-  Table t{{{"symbol", false}, {"value"}, {"from", false}}, {}};
-  for (const auto& row : all.rows) {
-    if (row[0] == group) t.rows.push_back({row[1], row[2], row[3]});
+Table group_table(const std::vector<Explained>& all, const std::string& group) {
+  Table t{{left("symbol"), "value", left("from")}};
+  for (const Explained& row : all) {
+    if (row.group == group) t.rows.push_back({row.symbol, row.value, row.from});
   }
   return t;
 }
@@ -491,7 +442,14 @@ struct GroupTitle {
   const char* group;
   const char* title;
 };
-constexpr std::array textbook_titles{
+constexpr std::array titles_before_stages{
+    GroupTitle{"pipeline", "Pipeline"}, GroupTitle{"data parallel", "Data parallel and optimizer"},
+    GroupTitle{"memory", "Memory"},
+    GroupTitle{"model states", "Model states, and DeepSpeed's estimate of them"},
+    GroupTitle{"fine-tuning", "Fine-tuning"}};
+constexpr std::array titles_after_stages{
+    GroupTitle{"samples", "Samples"},
+    GroupTitle{"FLOPs", "FLOPs"},
     GroupTitle{"corollaries", "Three corollaries of an even pipeline"},
     GroupTitle{"choice of b", "The choice of b"},
     GroupTitle{"ZeRO", "What ZeRO leaves of a parameter"},
@@ -502,96 +460,78 @@ constexpr std::array textbook_titles{
     GroupTitle{"modules partitioned", "SageMaker's tensor parallelism over data-parallel ranks"},
     GroupTitle{"tensor parallel alone", "In a tensor group beside the layers' collectives"}};
 
-// What several pipelines share.
-Table groups_table(const costmodel::PlacedPipelines& pipelines) {
-  Rows rows("groups");
-  for (const Explained& row : explained_groups(pipelines))
-    rows.add(row.symbol, row.value, row.from);
-  return rows.table;
-}
-
-std::string groups_text(const ParallelPlan& plan, const costmodel::PlacedPipelines& pipelines,
+std::string groups_text(const ParallelPlan& plan, const PlacedPipelines& pipelines,
                         const Scenario& s, const ReportStyle& style) {
-  const Table groups = group_table(groups_table(pipelines), "groups");
+  const Table groups = group_table(explained_groups(pipelines), "groups");
   if (groups.rows.empty()) return "";
   return heading(s, style) + "\n" + escaped(to_string(plan), style) + "\n" +
-         section_title("Groups", style) + section_table(groups, style) + "\n";
+         table_section("Groups", groups, style) + "\n";
 }
 
 std::string pipeline_text(const ParallelPlan& plan, const Scenario& s, Evaluator& evaluator,
                           const ReportStyle& style) {
   const Estimate e = evaluator.estimate(plan);
-  const Table all = all_rows(e, s, evaluator).table;
-  const auto title = [&](const std::string& words) { return section_title(words, style); };
-  const auto table = [&](const Table& t) { return section_table(t, style); };
-  std::string text = heading(s, style);
-  text += "\n" + escaped(to_string(plan), style) + "\n";
-  text += title("Batch") + table(group_table(all, "batch"));
+  const std::vector<Explained> all = all_rows(e, s, evaluator).rows;
+  std::string text = heading(s, style) + "\n" + escaped(to_string(plan), style) + "\n";
+  const auto add = [&](const std::string& title, const Table& table) {
+    text += table_section(title, table, style);
+  };
+  const auto add_group = [&](const std::string& group, const std::string& title) {
+    const Table table = group_table(all, group);
+    if (!table.rows.empty()) add(title, table);
+  };
+  add_group("batch", "Batch");
   const auto operators = [&](const ParallelPlan& p, Evaluator& its, const std::string& of) {
     for (const auto kind : layer_kinds(s.model)) {
-      text += title(fmt::format(
-          "One {} layer{}, one micro-batch, one device (communication as far as nothing hides it)",
-          describe(kind), of));
-      text += table(operator_table(operator_times(kind, p, its)));
+      add(fmt::format(
+              "One {} layer{}, one micro-batch, one device (communication as far as nothing hides "
+              "it)",
+              describe(kind), of),
+          operator_table(operator_times(kind, p, its)));
     }
   };
   each_stage(e, s, evaluator, [&](std::size_t k, const ParallelPlan& p, Evaluator& its) {
     operators(p, its, e.meshes.empty() ? "" : fmt::format(" as of stage {}", k));
-    text += title(fmt::format("Virtual stage {}, one micro-batch", k));
-    text += table(stage_table(stage_parts(evaluator.cost(plan), k, p, its)));
+    add(fmt::format("Virtual stage {}, one micro-batch", k),
+        stage_table(stage_parts(evaluator.cost(plan), k, p, its)));
     const auto kernels = stage_kernels(evaluator.cost(plan), k, p, its);
-    text += title(fmt::format("Kernels of virtual stage {}, one micro-batch", k));
-    text += table(kernel_table(kernels));
-    text += title("Host and device, a pass of one layer") + table(pace_table(kernels));
+    add(fmt::format("Kernels of virtual stage {}, one micro-batch", k), kernel_table(kernels));
+    add("Host and device, a pass of one layer", pace_table(kernels));
   });
-  text += title("Pipeline") + table(group_table(all, "pipeline"));
-  if (e.meshes.empty()) {
-    text += title("Data parallel and optimizer") + table(group_table(all, "data parallel"));
-    text += title("Memory") + table(group_table(all, "memory"));
-    const Table states = group_table(all, "model states");
-    if (!states.rows.empty())
-      text += title("Model states, and DeepSpeed's estimate of them") + table(states);
-    const Table tuned = group_table(all, "fine-tuning");
-    if (!tuned.rows.empty()) text += title("Fine-tuning") + table(tuned);
-  }
+  for (const auto& [group, title] : titles_before_stages) add_group(group, title);
   for (std::size_t k = 0; k < e.meshes.size(); ++k)
-    text += title(fmt::format("Stage {}", k)) + table(group_table(all, fmt::format("stage {}", k)));
-  const Table samples = group_table(all, "samples");
-  if (!samples.rows.empty()) text += title("Samples") + table(samples);
-  text += title("FLOPs") + table(group_table(all, "FLOPs"));
-  for (const auto& [group, name] : textbook_titles) {
-    const Table rows = group_table(all, group);
-    if (!rows.rows.empty()) text += title(name) + table(rows);
-  }
+    add_group(fmt::format("stage {}", k), fmt::format("Stage {}", k));
+  for (const auto& [group, title] : titles_after_stages) add_group(group, title);
   std::string sum;
   for (const Share& share : shares(e))
     sum += fmt::format("{}{} {}", sum.empty() ? "" : " + ", format_seconds(share.time), share.name);
-  text += title("Iteration") + fmt::format("  {} = {}\n", format_seconds(e.iteration), sum);
-  return text;
+  return text + section_title("Iteration", style) +
+         fmt::format("  {} = {}\n", format_seconds(e.iteration), sum);
 }
 
 }  // namespace
 
 Table explanation_table(const ParallelPlan& plan, const Scenario& s, Evaluator& evaluator) {
-  const costmodel::PlacedPipelines pipelines(plan, evaluator);
-  Table all = groups_table(pipelines);
+  Table all{{left("group"), left("symbol"), "value", left("from")}};
+  const auto add = [&](const std::string& of, const std::vector<Explained>& rows) {
+    for (const auto& [group, symbol, value, from] : rows)
+      all.rows.push_back({of + group, symbol, value, from});
+  };
+  const PlacedPipelines pipelines(plan, evaluator);
+  add("", explained_groups(pipelines));
   for (const auto& [pipeline, its] : pipelines) {
-    const std::string of = pipeline.group.empty() ? "" : pipeline.group + ": ";
     const Scenario own = scenario_of(pipeline, s);
     const Estimate e = its->estimate(pipeline.plan);
-    Table rows = all_rows(e, own, *its).table;
+    Rows rows = all_rows(e, own, *its);
     kernel_rows(e, own, *its, rows);
-    for (auto& row : rows.rows) {
-      row[0] = of + row[0];
-      all.rows.push_back(std::move(row));
-    }
+    add(pipeline.group.empty() ? "" : pipeline.group + ": ", rows.rows);
   }
   return all;
 }
 
 std::string explanation(const ParallelPlan& plan, const Scenario& s, Evaluator& evaluator,
                         const ReportStyle& style) {
-  const costmodel::PlacedPipelines pipelines(plan, evaluator);
+  const PlacedPipelines pipelines(plan, evaluator);
   std::string text = groups_text(plan, pipelines, s, style);
   const char* between = "";
   for (const auto& [pipeline, its] : pipelines) {

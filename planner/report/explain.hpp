@@ -8,10 +8,6 @@
 #include "planner/report/plan_report.hpp"
 #include "planner/report/table.hpp"
 
-namespace costmodel {
-class Evaluator;
-}  // namespace costmodel
-
 namespace planner {
 
 std::string explanation(const costmodel::ParallelPlan& plan, const costmodel::Scenario& scenario,

@@ -11,8 +11,7 @@
 
 namespace planner {
 
-using costmodel::ParallelPlan;
-using costmodel::Scenario;
+using namespace costmodel;
 
 namespace {
 

@@ -15,13 +15,7 @@
 
 namespace planner {
 
-using costmodel::Bytes;
-using costmodel::CollectiveKind;
-using costmodel::Estimate;
-using costmodel::Evaluator;
-using costmodel::ParallelPlan;
-using costmodel::Scenario;
-using costmodel::Seconds;
+using namespace costmodel;
 
 namespace {
 
@@ -35,7 +29,7 @@ class Exchanges {
 
   std::vector<Explained> all() {
     if (p_.replicas() > 1) {
-      group_ = "gradients otherwise";
+      all_.group = "gradients otherwise";
       sums();
       buckets();
       data_parallel();
@@ -43,16 +37,16 @@ class Exchanges {
       partitioned_modules();
     }
     if (p_.tp > 1) {
-      group_ = "tensor parallel alone";
+      all_.group = "tensor parallel alone";
       inputs();
       linears();
     }
-    return std::move(rows_);
+    return std::move(all_.rows);
   }
 
  private:
   void add(const std::string& symbol, Seconds time, const std::string& from) {
-    rows_.push_back({group_, symbol, format_seconds(time), from});
+    all_.add(symbol, format_seconds(time), from);
   }
 
   void sums() {
@@ -94,7 +88,7 @@ class Exchanges {
     if (p_.pp > 1 || p_.cp > 1 || all.tiers < 2 || inside < 2 || inside >= p_.dp ||
         p_.dp % inside != 0)
       return;
-    group_ = "a micro-batch sharded otherwise";
+    all_.group = "a micro-batch sharded otherwise";
     const int nodes = p_.dp / inside;
     const auto node = mesh.shard_layout(nodes, s_.cluster),
                between = mesh.between_shards(nodes, s_.cluster);
@@ -132,7 +126,7 @@ class Exchanges {
   // (AWS, "How tensor parallelism works", SageMaker model parallelism library v1).
   void partitioned_modules() {
     if (p_.tp > 1 || p_.pp > 1 || p_.cp > 1 || s_.model.experts > 0 || p_.dp < 2) return;
-    group_ = "modules partitioned";
+    all_.group = "modules partitioned";
     const int t = std::gcd(p_.dp, static_cast<int>(s_.cluster.devices_per_node));
     if (t < 2) return;
     const auto group =
@@ -235,8 +229,7 @@ class Exchanges {
   const ParallelPlan p_;
   Bytes gradients_;
   double parameters_;
-  std::string group_;
-  std::vector<Explained> rows_;
+  Explanation all_;
 };
 
 }  // namespace

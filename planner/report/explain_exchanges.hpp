@@ -9,10 +9,6 @@
 #include "costmodel/scenario/scenario.hpp"
 #include "planner/report/explain_stages.hpp"
 
-namespace costmodel {
-class Evaluator;
-}  // namespace costmodel
-
 namespace planner {
 
 // Groups "gradients otherwise" (of more than one replica) and "tensor parallel alone" (of t > 1);

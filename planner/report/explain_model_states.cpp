@@ -14,11 +14,7 @@
 
 namespace planner {
 
-using costmodel::Bytes;
-using costmodel::Estimate;
-using costmodel::Evaluator;
-using costmodel::ParallelPlan;
-using costmodel::Scenario;
+using namespace costmodel;
 
 namespace {
 
@@ -91,10 +87,10 @@ std::vector<Explained> explained_model_states(const Estimate& e, const Scenario&
   const ModelStatesNeeded theirs = deepspeed_estimate(asked);
   asked.sharded_from_start = false;
   const ModelStatesNeeded read = deepspeed_estimate(asked);
-  const std::string group = "model states", estimator = p.zero == 2 ? "zero2" : "zero3";
-  std::vector<Explained> rows;
+  const std::string estimator = p.zero == 2 ? "zero2" : "zero3";
+  Explanation all{"model states"};
   const auto add = [&](const char* symbol, Bytes bytes, const std::string& from) {
-    rows.push_back({group, symbol, format_bytes(bytes), from});
+    all.add(symbol, format_bytes(bytes), from);
   };
   add("a device", own.weights + own.gradients + own.optimizer,
       "weights, gradients and optimizer states as priced here, between iterations");
@@ -113,7 +109,7 @@ std::vector<Explained> explained_model_states(const Estimate& e, const Scenario&
         "the same where no process ever holds the model (zero.Init, the meta device): the largest "
         "module each");
   }
-  return rows;
+  return all.rows;
 }
 
 }  // namespace planner

@@ -9,10 +9,6 @@
 #include "costmodel/scenario/scenario.hpp"
 #include "planner/report/explain_stages.hpp"
 
-namespace costmodel {
-class Evaluator;
-}  // namespace costmodel
-
 namespace planner {
 
 // What DeepSpeed's estimators are asked: sizes, and what is kept on the host.

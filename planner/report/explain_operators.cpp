@@ -13,20 +13,7 @@
 
 namespace planner {
 
-using costmodel::Bytes;
-using costmodel::Evaluator;
-using costmodel::LayerCost;
-using costmodel::LayerKind;
-using costmodel::LayerMix;
-using costmodel::Mixer;
-using costmodel::Node;
-using costmodel::OpList;
-using costmodel::ParallelPlan;
-using costmodel::Pass;
-using costmodel::PlanCost;
-using costmodel::Pricing;
-using costmodel::Recomputed;
-using costmodel::Seconds;
+using namespace costmodel;
 
 namespace {
 
@@ -149,13 +136,8 @@ std::vector<OperatorTime> operator_times(LayerKind kind, const ParallelPlan& ask
 }
 
 Table operator_table(const std::vector<OperatorTime>& operators) {
-  Table t{{{"operator", false},
-           {"shape on one device", false},
-           {"forward FLOPs"},
-           {"forward"},
-           {"backward"},
-           {"keeps"}},
-          {}};
+  Table t{{left("operator"), left("shape on one device"), "forward FLOPs", "forward", "backward",
+           "keeps"}};
   for (const OperatorTime& row : operators) {
     t.rows.push_back({row.name, row.shape, row.flops.value > 0 ? format_flops(row.flops) : "",
                       format_seconds(row.forward), format_seconds(row.backward),
@@ -247,7 +229,7 @@ std::vector<StagePart> stage_parts(const PlanCost& cost, std::size_t stage, cons
 }
 
 Table stage_table(const std::vector<StagePart>& parts) {
-  Table t{{{"part", false}, {"layers"}, {"forward"}, {"backward"}}, {}};
+  Table t{{left("part"), "layers", "forward", "backward"}};
   const auto row = [&t](const std::string& name, int layers, const Passes& passes) {
     t.rows.push_back({name, layers > 0 ? fmt::format("{}", layers) : "",
                       format_seconds(passes.forward), format_seconds(passes.backward)});
@@ -258,9 +240,7 @@ Table stage_table(const std::vector<StagePart>& parts) {
 }
 
 Table kernel_table(const costmodel::StageKernels& stage) {
-  Table t{
-      {{"kernels", false}, {"pass", false}, {"launches"}, {"bytes"}, {"time"}, {"bound by", false}},
-      {}};
+  Table t{{left("kernels"), left("pass"), "launches", "bytes", "time", left("bound by")}};
   auto rows = stage.kernels;
   std::ranges::stable_sort(rows, std::greater{}, [](const auto& row) { return row.sum.time; });
   for (const costmodel::ListedKernels& row : rows) {
@@ -272,13 +252,7 @@ Table kernel_table(const costmodel::StageKernels& stage) {
 }
 
 Table pace_table(const costmodel::StageKernels& stage) {
-  Table t{{{"one layer", false},
-           {"layers"},
-           {"launches"},
-           {"host"},
-           {"device"},
-           {"sets the pace", false}},
-          {}};
+  Table t{{left("one layer"), "layers", "launches", "host", "device", left("sets the pace")}};
   for (const costmodel::PassPace& pass : stage.passes) {
     t.rows.push_back({pass.name, fmt::format("{}", pass.layers), fmt::format("{}", pass.launches),
                       format_seconds(pass.host), format_seconds(pass.device),

@@ -9,9 +9,7 @@
 
 namespace planner {
 
-using costmodel::format_integer;
-using costmodel::format_seconds;
-using costmodel::Scenario;
+using namespace costmodel;
 
 Scenario scenario_of(const costmodel::Pipeline& pipeline, const Scenario& s) {
   Scenario own = s;
@@ -22,29 +20,27 @@ Scenario scenario_of(const costmodel::Pipeline& pipeline, const Scenario& s) {
 }
 
 std::vector<Explained> explained_groups(const costmodel::PlacedPipelines& pipelines) {
-  std::vector<Explained> rows;
-  if (pipelines.size() == 1) return rows;
-  const auto add = [&rows](std::string symbol, std::string value, std::string from) {
-    rows.push_back({"groups", std::move(symbol), std::move(value), std::move(from)});
-  };
+  Explanation all{"groups"};
+  if (pipelines.size() == 1) return {};
   std::vector<costmodel::Ending> ends;
   for (const auto& [pipeline, evaluator] : pipelines) {
     ends.push_back(evaluator->end_of(pipeline.plan));
-    add("B", format_integer(pipeline.sequences()),
+    all.add(
+        "B", format_integer(pipeline.sequences()),
         fmt::format("sequences of '{}': d b m = {} x {} x {}; its replicas weigh as much in the "
                     "gradient",
                     pipeline.group, pipeline.plan.dp, pipeline.plan.micro_batch,
                     pipeline.micro_batches));
-    add("T_g", format_seconds(ends.back().meeting),
-        fmt::format("until '{}' has summed its own gradients", pipeline.group));
+    all.add("T_g", format_seconds(ends.back().meeting),
+            fmt::format("until '{}' has summed its own gradients", pipeline.group));
   }
-  add("across", format_seconds(pipelines.across()),
-      fmt::format("a ring over the groups: {} steps of the gradients / (groups x devices) a "
-                  "device, arXiv:1807.11205 section 3.3",
-                  2 * (ends.size() - 1)));
-  add("T", format_seconds(pipelines.together(ends).end.iteration),
-      "max T_g + across + longest optimizer + longest gather + host, times stragglers");
-  return rows;
+  all.add("across", format_seconds(pipelines.across()),
+          fmt::format("a ring over the groups: {} steps of the gradients / (groups x devices) a "
+                      "device, arXiv:1807.11205 section 3.3",
+                      2 * (ends.size() - 1)));
+  all.add("T", format_seconds(pipelines.together(ends).end.iteration),
+          "max T_g + across + longest optimizer + longest gather + host, times stragglers");
+  return all.rows;
 }
 
 }  // namespace planner

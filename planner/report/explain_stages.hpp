@@ -7,15 +7,24 @@
 #include "costmodel/estimate/estimate.hpp"
 #include "costmodel/scenario/scenario.hpp"
 
-namespace costmodel {
-class Evaluator;
-}  // namespace costmodel
-
 namespace planner {
 
 // One worked value: its group ("stage 0"), symbol, value and origin.
 struct Explained {
   std::string group, symbol, value, from;
+};
+
+// Worked values, and the group of those that are added next.
+struct Explanation {
+  std::string group = {};
+  std::vector<Explained> rows = {};
+
+  void add(const std::string& symbol, const std::string& value, const std::string& from) {
+    rows.push_back({group, symbol, value, from});
+  }
+  void add(const std::vector<Explained>& more) {
+    rows.insert(rows.end(), more.begin(), more.end());
+  }
 };
 
 std::vector<Explained> explained_stages(const costmodel::Estimate& estimate,

@@ -17,18 +17,11 @@
 
 namespace planner {
 
-using costmodel::Bytes;
-using costmodel::Estimate;
-using costmodel::Evaluator;
-using costmodel::ParallelPlan;
-using costmodel::Scenario;
-using costmodel::Seconds;
+using namespace costmodel;
 
 namespace {
 
-Seconds slowest(const std::vector<Seconds>& stages) {
-  return *std::max_element(stages.begin(), stages.end());
-}
+Seconds slowest(const std::vector<Seconds>& stages) { return *std::ranges::max_element(stages); }
 
 Seconds sum(const std::vector<Seconds>& stages) {
   return std::accumulate(stages.begin(), stages.end(), Seconds(0));
@@ -44,14 +37,10 @@ class Textbook {
     micro_batches();
     zero();
     trade_offs();
-    return std::move(rows_);
+    return std::move(all_.rows);
   }
 
  private:
-  void add(const std::string& symbol, const std::string& value, const std::string& from) {
-    rows_.push_back({group_, symbol, value, from});
-  }
-
   // The estimate of a changed plan that is valid; nothing of another.
   std::optional<Estimate> estimate(const std::function<void(ParallelPlan&)>& change) {
     ParallelPlan plan = p_;
@@ -72,20 +61,21 @@ class Textbook {
 
   // costmodel/schedule/closed_form.hpp; arXiv:2104.04473 section 2.2.
   void corollaries() {
-    group_ = "corollaries";
+    all_.group = "corollaries";
     const Seconds forward = sum(e_.stage_forward), step = forward_of(e_) + backward_of(e_);
     const auto m = static_cast<double>(e_.micro_batches);
-    add("t_f / p", format_seconds(forward / p_.pp),
+    all_.add(
+        "t_f / p", format_seconds(forward / p_.pp),
         fmt::format("a micro-batch through the whole model forward, {}, over p {} even stages; the "
                     "slowest stage takes {}",
                     format_seconds(forward), p_.pp, format_seconds(forward_of(e_))));
-    add("m (t_f + t_b)", format_seconds(m * step),
-        fmt::format("m {} x {} of the slowest stage: a pipeline that is always full",
-                    e_.micro_batches, format_seconds(step)));
-    add("m p (t_f + t_b)", format_seconds(m * p_.pp * step),
-        fmt::format("one micro-batch in the pipeline at a time (naive model parallelism), or "
-                    "device time of p stages; this plan's pipeline takes {}",
-                    format_seconds(e_.pipeline)));
+    all_.add("m (t_f + t_b)", format_seconds(m * step),
+             fmt::format("m {} x {} of the slowest stage: a pipeline that is always full",
+                         e_.micro_batches, format_seconds(step)));
+    all_.add("m p (t_f + t_b)", format_seconds(m * p_.pp * step),
+             fmt::format("one micro-batch in the pipeline at a time (naive model parallelism), or "
+                         "device time of p stages; this plan's pipeline takes {}",
+                         format_seconds(e_.pipeline)));
   }
 
   // The closed form of the plan's schedule for stages that are all as slow as the slowest.
@@ -107,7 +97,8 @@ class Textbook {
     const Seconds step = forward_of(*e) + backward_of(*e);
     const std::string turns = fmt::format("({}/{} + {:.4g}) x {}", samples, b,
                                           (p_.pp - 1.0) / p_.vpp, format_seconds(step));
-    add(fmt::format("b {}{}", b, b == p_.micro_batch ? " (this plan)" : ""),
+    all_.add(
+        fmt::format("b {}{}", b, b == p_.micro_batch ? " (this plan)" : ""),
         format_seconds(even_time(*e)),
         fmt::format("{}: {} a sequence; simulated {}, {} GiB{}",
                     fills_and_drains()
@@ -125,9 +116,10 @@ class Textbook {
 
   // arXiv:2104.04473 section 3.4, equation 1.
   void micro_batches() {
-    group_ = "choice of b";
+    all_.group = "choice of b";
     const std::int64_t samples = s_.training.global_batch / p_.dp;
-    add("b'", fmt::format("{}", samples),
+    all_.add(
+        "b'", fmt::format("{}", samples),
         fills_and_drains()
             ? fmt::format("B / d; an iteration takes (b'/b + {}) (t_f(b) + t_b(b)): fewer, longer "
                           "turns against a bubble of longer ones",
@@ -143,34 +135,34 @@ class Textbook {
 
   // arXiv:1910.02054 section 5: 2 + 2 + 12 bytes a parameter, of which an eighth is left.
   void zero() {
-    group_ = "ZeRO";
+    all_.group = "ZeRO";
     const double w = weight_bytes_per_parameter(s_.training),
                  g = gradient_bytes_per_parameter(s_.training),
                  o = optimizer_bytes_per_parameter(s_.training), all = w + g + o;
     const double d = p_.shards();
     const auto row = [&](const char* symbol, double left, double limit, const char* formula) {
-      add(symbol, fmt::format("{:.4g} B", left),
-          fmt::format("a parameter: {}; {} of ZeRO 0's {:.4g} here, {} with many ranks", formula,
-                      percent(left / all), all, percent(limit / all)));
+      all_.add(symbol, fmt::format("{:.4g} B", left),
+               fmt::format("a parameter: {}; {} of ZeRO 0's {:.4g} here, {} with many ranks",
+                           formula, percent(left / all), all, percent(limit / all)));
     };
     row("ZeRO 1", w + g + o / d, w + g, "weights + gradients + optimizer / d");
     row("ZeRO 2", w + (g + o) / d, w, "weights + (gradients + optimizer) / d");
     row("ZeRO 3", all / d, 0, "all / d");
     const double mixed = 2 + (2 + 12) / d;
-    add("an eighth", fmt::format("{:.4g} B", mixed),
-        fmt::format("ZeRO 2 with the paper's 2 + 2 + 12 bytes: 2 + 14 / d, towards 2 of 16; "
-                    "sent as without it, twice the parameters, ZeRO 3 three times"));
+    all_.add("an eighth", fmt::format("{:.4g} B", mixed),
+             fmt::format("ZeRO 2 with the paper's 2 + 2 + 12 bytes: 2 + 14 / d, towards 2 of 16; "
+                         "sent as without it, twice the parameters, ZeRO 3 three times"));
   }
 
   void pair_row(const std::string& symbol, const std::function<void(ParallelPlan&)>& change) {
     const auto e = estimate(change);
     if (!e) return;
     const auto& parts = e->breakdown;
-    add(symbol, format_seconds(e->iteration),
-        fmt::format("bubble {}, tensor {}, pipeline {}, data {}; {} GiB{}",
-                    format_seconds(parts.bubble), format_seconds(parts.tp_comm),
-                    format_seconds(parts.pp_comm), format_seconds(parts.dp_comm),
-                    format_gib(e->peak), e->fits() ? "" : ", does not fit"));
+    all_.add(symbol, format_seconds(e->iteration),
+             fmt::format("bubble {}, tensor {}, pipeline {}, data {}; {} GiB{}",
+                         format_seconds(parts.bubble), format_seconds(parts.tp_comm),
+                         format_seconds(parts.pp_comm), format_seconds(parts.dp_comm),
+                         format_gib(e->peak), e->fits() ? "" : ", does not fit"));
   }
 
   // Doubles one size and halves another, both ways.
@@ -195,7 +187,8 @@ class Textbook {
     const Bytes message(tokens * static_cast<double>(s_.model.hidden) *
                         storage_bytes(s_.training.precision));
     const double layers = static_cast<double>(s_.model.layers) / p_.pp;
-    add("t : p", format_bytes(8 * (t - 1) / t * layers * message),
+    all_.add(
+        "t : p", format_bytes(8 * (t - 1) / t * layers * message),
         fmt::format("a micro-batch in a tensor group: 8 b s h (t - 1)/t values for each of {:.4g} "
                     "layers a stage, against b s h to the next stage, {}; bubble (p - 1)/m = {} "
                     "(arXiv:2104.04473 section 3.2)",
@@ -205,19 +198,20 @@ class Textbook {
   }
 
   void trade_offs() {
-    group_ = "trade-offs";
+    all_.group = "trade-offs";
     pair_row("this plan", [](ParallelPlan&) {});
     tensor_against_pipeline();
     const std::int64_t n = std::int64_t{p_.pp} * p_.dp;
     const std::int64_t micro_batches = s_.training.global_batch / p_.micro_batch;
-    add("p : d", percent(static_cast<double>(n - p_.dp) / static_cast<double>(micro_batches)),
+    all_.add(
+        "p : d", percent(static_cast<double>(n - p_.dp) / static_cast<double>(micro_batches)),
         fmt::format("bubble (n - d)/b' with n = p d = {} and b' = B/b = {}: a larger d, a smaller "
                     "bubble, while the model fits (section 3.3.1)",
                     n, micro_batches));
     pair("p", &ParallelPlan::pp, "d", &ParallelPlan::dp);
-    add("t : d", fmt::format("{} to 1", e_.micro_batches),
-        "a tensor group reduces for every micro-batch, a data group once a batch; and small "
-        "products are slower (section 3.3.2)");
+    all_.add("t : d", fmt::format("{} to 1", e_.micro_batches),
+             "a tensor group reduces for every micro-batch, a data group once a batch; and small "
+             "products are slower (section 3.3.2)");
     pair("t", &ParallelPlan::tp, "d", &ParallelPlan::dp);
   }
 
@@ -225,8 +219,7 @@ class Textbook {
   const Scenario& s_;
   Evaluator& evaluator_;
   const ParallelPlan p_;
-  std::string group_;
-  std::vector<Explained> rows_;
+  Explanation all_;
 };
 
 }  // namespace

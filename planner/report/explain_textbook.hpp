@@ -8,10 +8,6 @@
 #include "costmodel/scenario/scenario.hpp"
 #include "planner/report/explain_stages.hpp"
 
-namespace costmodel {
-class Evaluator;
-}  // namespace costmodel
-
 namespace planner {
 
 // Groups "corollaries", "choice of b", "ZeRO" and "trade-offs"; of an even plan.

@@ -9,10 +9,6 @@
 #include "costmodel/scenario/scenario.hpp"
 #include "planner/report/explain_stages.hpp"
 
-namespace costmodel {
-class Evaluator;
-}  // namespace costmodel
-
 namespace planner {
 
 // ", LoRA r 16 on q, k, v, o", ", full fine-tuning"; empty for pretraining.

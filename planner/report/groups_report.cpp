@@ -60,9 +60,7 @@ std::string apart_text(const ProcessGroups& all) {
 }
 
 Table markdown_table(const GroupsOf& of) {
-  Table t{
-      {{"groups", false}, {"number"}, {"size"}, {"apart"}, {"network", false}, {"ranks", false}},
-      {}};
+  Table t{{left("groups"), "number", "size", "apart", left("network"), left("ranks")}};
   for (const ProcessGroups& all : process_groups(of.plan, of.layout)) {
     const auto lines = lines_of(all, of.plan.devices(), unlimited_width);
     t.rows.push_back({std::string(all.kind), fmt::format("{}", all.groups.size()),
@@ -116,7 +114,7 @@ std::string groups_report(const GroupsOf& of, const ReportStyle& style) {
 }
 
 Table groups_rows(const GroupsOf& of) {
-  Table t{{{"kind", false}, {"index"}, {"size"}, {"ranks", false}}, {}};
+  Table t{{left("kind"), "index", "size", left("ranks")}};
   for (const ProcessGroups& all : process_groups(of.plan, of.layout)) {
     for (std::size_t i = 0; i < all.groups.size(); ++i) {
       t.rows.push_back({std::string(all.kind), fmt::format("{}", i),

@@ -103,14 +103,8 @@ Seconds base_of(const JobReport& job) {
 }
 
 Table change_table(const JobReport& job) {
-  Table t{{{"change", false},
-           {"iteration"},
-           {"90 % interval", true, 3},
-           {"faster", true, 0},
-           {"chance"},
-           {"GiB", true, 2},
-           {"", false, 0}},
-          {}};
+  Table t{{left("change"), "iteration", right("90 % interval", 3), right("faster", 0), "chance",
+           right("GiB", 2), left("", 0)}};
   const Seconds now = base_of(job);
   for (const JobChange& c : job.changes) {
     t.rows.push_back(
@@ -157,13 +151,8 @@ std::string inseparable_text(const JobDiagnosis& d) {
 }
 
 Table culprit_table(const JobDiagnosis& d) {
-  Table t{{{"chance"},
-           {"before", true, 2},
-           {"cause", false, 0},
-           {"what", false},
-           {"would take"},
-           {"gains", true, 0}},
-          {}};
+  Table t{{"chance", right("before", 2), left("cause", 0), left("what"), "would take",
+           right("gains", 0)}};
   for (const Culprit& c : d.culprits) {
     if (c.probability < least_told && !t.rows.empty()) continue;
     const bool none = c.name == "none-of-these";
@@ -175,8 +164,7 @@ Table culprit_table(const JobDiagnosis& d) {
 }
 
 Table job_parts_table(const JobDiagnosis& d, const TrainingLog& log) {
-  Table t{{{"part", false}, {"predicted"}, {"measured"}, {"measured/predicted"}, {"by the cause"}},
-          {}};
+  Table t{{left("part"), "predicted", "measured", "measured/predicted", "by the cause"}};
   const PredictedJob& cause = job_suspect(d).predicted;
   const auto ratio = [](double measured, double predicted) {
     return predicted > 0 ? fmt::format("{:.2f}", measured / predicted) : std::string();
@@ -246,8 +234,7 @@ std::string culprit_text(const JobReport& job, const ReportStyle& style) {
     text +=
         bullet(fmt::format("Or ({}): {}. {}", per_cent(c.probability), c.what, c.remedy), style);
   }
-  const std::string group = inseparable_text(d);
-  if (!group.empty()) text += bullet(escaped(group, style), style);
+  text += bullet(escaped(inseparable_text(d), style), style);
   if (first.probability < clear && job.log->parts.empty())
     text += bullet(more_evidence(*job.log), style);
   return text;
@@ -255,14 +242,12 @@ std::string culprit_text(const JobReport& job, const ReportStyle& style) {
 
 std::string evidence_text(const JobReport& job, const ReportStyle& style) {
   const JobDiagnosis& d = *job.diagnosis;
-  std::string text = section_title("Causes (before: without the log)", style);
-  text += section_table(culprit_table(d), style);
+  std::string text = table_section("Causes (before: without the log)", culprit_table(d), style);
   for (const RuledOut& r : d.ruled_out) {
     text += bullet(fmt::format("Not {}: the log says {} {}.", r.name, r.key, r.value), style);
   }
-  text +=
-      section_title("Predicted beside measured, and what the likeliest cause would give", style);
-  text += section_table(job_parts_table(d, *job.log), style);
+  text += table_section("Predicted beside measured, and what the likeliest cause would give",
+                        job_parts_table(d, *job.log), style);
   text += log_text(*job.log, style);
   return text;
 }
@@ -293,8 +278,8 @@ std::string job_report(const JobReport& job, const Scenario& s, const ReportStyl
                style);
     Evaluator evaluator(s.model, s.cluster, s.training);
     const auto busiest = busiest_rank(job.estimate, evaluator);
-    text += section_title("Where the time goes", style) +
-            section_table(time_table(job.estimate, style.style.width, busiest), style);
+    text += table_section("Where the time goes",
+                          time_table(job.estimate, style.style.width, busiest), style);
     for (const auto& reason : reasons(job.estimate, busiest)) text += bullet(reason, style);
   }
   if (refused) text += log_text(*job.log, style);
@@ -302,8 +287,7 @@ std::string job_report(const JobReport& job, const Scenario& s, const ReportStyl
   text += section_title("What would help most, one change at a time", style);
   text += job.changes.empty() ? bullet("No plan one step away is faster and fits.", style)
                               : section_table(change_table(job), style);
-  const std::string best = best_text(job);
-  if (!best.empty()) text += bullet(best, style);
+  text += bullet(best_text(job), style);
   text += bullet(s.training.error_band.basis, style);
   return text;
 }

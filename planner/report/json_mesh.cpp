@@ -7,7 +7,6 @@
 #include "costmodel/base/json_text.hpp"
 #include "costmodel/plan/plan_text.hpp"
 #include "planner/report/json_report.hpp"
-#include "planner/report/mesh_report.hpp"
 #include "planner/report/strategy_text.hpp"
 
 namespace planner {
@@ -55,8 +54,8 @@ std::string mesh_json(const MeshSearch& found, const Scenario& s, std::optional<
 
 std::string placement_text(const std::vector<PlacedRank>& ranks, const std::string& file) {
   const bool json = std::string_view(file).ends_with(".json");
-  const bool experts = std::any_of(ranks.begin(), ranks.end(),
-                                   [](const PlacedRank& r) { return r.ep > 0 || r.etp > 0; });
+  const bool experts =
+      std::ranges::any_of(ranks, [](const PlacedRank& r) { return r.ep > 0 || r.etp > 0; });
   nlohmann::ordered_json list = nlohmann::ordered_json::array();
   std::string text;
   for (const PlacedRank& r : ranks) {

@@ -23,8 +23,8 @@ Json printed_plan(const Estimate& e) {
   const Json& stages = plan["stages"];
   for (const char* key : {"tp", "cp", "cp_comm", "ep", "etp", "recompute", "zero"}) {
     const Json& first = stages.front()[key];
-    const bool common = std::all_of(stages.begin(), stages.end(),
-                                    [&](const Json& stage) { return stage[key] == first; });
+    const bool common =
+        std::ranges::all_of(stages, [&](const Json& stage) { return stage[key] == first; });
     plan[key] = common ? first : Json();
   }
   return plan;
@@ -92,10 +92,6 @@ Json packing_json(const Estimate& e, const Scenario& s) {
   json["longest_wait_s"] = e.longest_samples.value;
   return json;
 }
-
-}  // namespace
-
-namespace {
 
 Json towers_json(const Estimate& e, const Scenario& s, Evaluator& evaluator) {
   Json rows = Json::array();
@@ -241,7 +237,7 @@ Json as_plan_json(const ShardedStage& stage) {
     Json unlike = Json::array();
     for (const std::size_t node : stage.as_plan->unlike) {
       const Json name = stage.sharding.graph.site(node).node.name();
-      if (std::find(unlike.begin(), unlike.end(), name) == unlike.end()) unlike.push_back(name);
+      if (std::ranges::find(unlike, name) == unlike.end()) unlike.push_back(name);
     }
     json = {{"plan", printed_plan(*stage.estimate)},
             {"iteration_s", stage.estimate->iteration.value},

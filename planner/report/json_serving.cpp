@@ -10,7 +10,6 @@
 #include "planner/report/serving_interval.hpp"
 #include "planner/report/serving_notes.hpp"
 #include "planner/report/serving_report.hpp"
-#include "planner/search/serving_search.hpp"
 
 namespace planner {
 

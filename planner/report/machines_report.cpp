@@ -29,7 +29,7 @@ double device_hours_per_billion_tokens(const FrontPoint& point) {
 
 Table device_front_table(const DeviceFront& front, const Scenario& s) {
   const double price = s.cluster.operation.usd_per_device_hour;
-  Table table{{{"devices"}, {"iteration"}, {"tokens/s"}, {"device hours a B tokens"}}, {}};
+  Table table{{"devices", "iteration", "tokens/s", "device hours a B tokens"}};
   if (price > 0) table.columns.push_back({"dollars"});
   for (const char* title : {"GiB", "free"}) table.columns.push_back({title});
   table.columns.push_back({"plan", false});
@@ -64,10 +64,10 @@ std::vector<std::string> device_front_sentences(const DeviceFront& front, const 
 std::string device_front_report(const DeviceFront& front, const Scenario& s,
                                 const ReportStyle& style) {
   if (front.points.empty()) return "";
-  std::string text = section_title(
-      "Time against devices, cost and memory (plans that no other beats in all)", style);
-  text += section_table(device_front_table(front, s), style);
-  for (const auto& sentence : device_front_sentences(front, s)) text += bullet(sentence, style);
+  std::string text =
+      table_section("Time against devices, cost and memory (plans that no other beats in all)",
+                    device_front_table(front, s), style);
+  text += bullets(device_front_sentences(front, s), style);
   return text;
 }
 
@@ -148,8 +148,9 @@ Table ladder_table(const DeviceLadder& ladder) {
 std::string ladder_report(const DeviceLadder& ladder, const RunLimits& limits, const Scenario& s,
                           const ReportStyle& style) {
   return escaped(ladder_verdict(ladder, limits, s), style) + "\n" +
-         section_title("Numbers of devices tried, each with its best plan", style) +
-         section_table(ladder_table(ladder), style) + "\n";
+         table_section("Numbers of devices tried, each with its best plan", ladder_table(ladder),
+                       style) +
+         "\n";
 }
 
 namespace {
@@ -169,13 +170,8 @@ std::string per_cost_text(const UpgradeGain& gain) {
 }  // namespace
 
 Table upgrade_table(const UpgradeGains& found, const Scenario& s) {
-  Table table{{{"upgrade", false},
-               {"iteration"},
-               {"speed-up", true, 0},
-               {"over cost", true, 2},
-               {"pays up to"},
-               {"plan", false}},
-              {}};
+  Table table{{left("upgrade"), "iteration", right("speed-up", 0), right("over cost", 2),
+               "pays up to", left("plan")}};
   for (const UpgradeGain& gain : found.gains) {
     auto& row = table.rows.emplace_back(std::vector<std::string>{gain.name});
     if (!gain.best) {
@@ -206,10 +202,9 @@ std::vector<std::string> upgrade_sentences(const UpgradeGains& found, const Scen
 }
 
 std::string upgrade_report(const UpgradeGains& found, const Scenario& s, const ReportStyle& style) {
-  std::string text =
-      section_title("What an upgrade buys (one at a time, the best plan of each)", style);
-  text += section_table(upgrade_table(found, s), style);
-  for (const auto& sentence : upgrade_sentences(found, s)) text += bullet(sentence, style);
+  std::string text = table_section("What an upgrade buys (one at a time, the best plan of each)",
+                                   upgrade_table(found, s), style);
+  text += bullets(upgrade_sentences(found, s), style);
   return text;
 }
 

@@ -3,10 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <cstdint>
-#include <string_view>
 #include <utility>
 
 #include "costmodel/base/unit_text.hpp"
@@ -62,9 +60,9 @@ std::vector<std::string> cells_of(const Group& group) {
 
 Table columns() {
   Table t;
-  t.columns = {{"pass", false}, {"stage"},         {"micro-batch"},  {"layers", false, 0},
-               {"at", false},   {"weights", true}, {"gradients"},    {"optimizer"},
-               {"activations"}, {"buffers"},       {"all", true, 0}, {"reserved"}};
+  t.columns = {left("pass"),  "stage",   "micro-batch",   left("layers", 0),
+               left("at"),    "weights", "gradients",     "optimizer",
+               "activations", "buffers", right("all", 0), "reserved"};
   return t;
 }
 
@@ -170,9 +168,8 @@ std::string memory_report(const MemoryTrace& trace, Bytes capacity, const Report
     row.cells.push_back(bar_of(*row.group->fullest, full) + (row.peak ? " peak" : ""));
     t.rows.push_back(std::move(row.cells));
   }
-  return section_title("Memory over the iteration: what tensors take on the fullest rank, GiB",
+  return table_section("Memory over the iteration: what tensors take on the fullest rank, GiB", t,
                        style) +
-         section_table(t, style) +
          bullet(fmt::format("The peak is {} in the {}{}; PyTorch's allocator then holds {} of {}.",
                             format_bytes(peak.allocated), pass_text(peak),
                             peak.op.empty() ? std::string() : fmt::format(", at {}", peak.op),

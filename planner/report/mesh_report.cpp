@@ -4,7 +4,6 @@
 
 #include <cmath>
 #include <utility>
-#include <vector>
 
 #include "costmodel/base/unit_text.hpp"
 #include "costmodel/plan/mesh.hpp"
@@ -108,17 +107,8 @@ std::vector<std::string> mesh_sentences(const MeshSearch& found, const Scenario&
 }
 
 Table mesh_rows(const MeshSearch& found) {
-  Table t{{{"rank"},
-           {"stages", false, 0},
-           {"sequences", true, 2},
-           {"m", true, 2},
-           {"iteration_s", true, 0},
-           {"low_s"},
-           {"high_s"},
-           {"tokens_per_s", true, 2},
-           {"mfu", true, 2},
-           {"peak_gib"}},
-          {}};
+  Table t{{"rank", left("stages", 0), right("sequences", 2), right("m", 2), right("iteration_s", 0),
+           "low_s", "high_s", right("tokens_per_s", 2), right("mfu", 2), "peak_gib"}};
   for (std::size_t i = 0; i < found.plans.size(); ++i) {
     const Estimate& e = found.plans[i];
     const bool pipeline = e.plan.pipelines() == 1;  // else every one has its own
@@ -150,7 +140,7 @@ std::string mesh_report(const MeshSearch& found, const Scenario& s, std::optiona
   auto lines = mesh_sentences(found, s);
   if (auto kept = margin_sentence(s); !kept.empty()) lines.push_back(std::move(kept));
   if (!remark.empty()) lines.push_back(remark);
-  for (const auto& line : lines) text += bullet(line, style);
+  text += bullets(lines, style);
   return text;
 }
 

@@ -27,7 +27,9 @@ using namespace costmodel;
 
 namespace {
 
+// "" for what has no value.
 std::string fact(const std::string& name, const std::string& value, const ReportStyle& s) {
+  if (value.empty()) return "";
   if (s.markup == Markup::markdown) return fmt::format("- **{}**: {}\n", name, value);
   constexpr std::size_t label = 11;  // columns, where values begin
   const std::string line = s.style.bold(fmt::format("{:<{}}", name, label)) + value;
@@ -195,9 +197,20 @@ std::string escaped(const std::string& line, const ReportStyle& style) {
   return style.markup == Markup::markdown ? markdown_text(line) : printable(line);
 }
 
+std::string table_section(const std::string& title, const Table& table, const ReportStyle& style) {
+  return section_title(title, style) + section_table(table, style);
+}
+
 std::string bullet(const std::string& sentence, const ReportStyle& style) {
+  if (sentence.empty()) return "";
   if (style.markup == Markup::markdown) return "- " + markdown_sentence(sentence) + "\n";
   return "  " + printable(sentence) + "\n";
+}
+
+std::string bullets(const std::vector<std::string>& sentences, const ReportStyle& style) {
+  std::string text;
+  for (const std::string& sentence : sentences) text += bullet(sentence, style);
+  return text;
 }
 
 std::string heading(const Scenario& s, const ReportStyle& style) {
@@ -268,10 +281,8 @@ std::string plan_report(const Estimate& e, const Scenario& s, const ReportStyle&
                fmt::format("{} tokens/s   {} a device", rounded(e.tokens_per_s),
                            rounded(e.tokens_per_s / static_cast<double>(s.cluster.devices))),
                style);
-  if (const auto samples = samples_text(e, s); !samples.empty())
-    text += fact("Samples", samples, style);
-  if (const auto trained = trained_text(e, s); !trained.empty())
-    text += fact("Trained", trained, style);
+  text += fact("Samples", samples_text(e, s), style);
+  text += fact("Trained", trained_text(e, s), style);
   for (const auto& [name, line] : tower_facts(e, s, evaluator)) text += fact(name, line, style);
   text += fact("MFU", mfu_text(e), style);
   text += fact("causal MFU", causal_text(e), style);
@@ -279,28 +290,23 @@ std::string plan_report(const Estimate& e, const Scenario& s, const ReportStyle&
                fmt::format("{} of {} on the fullest stage: {}", format_bytes(e.peak),
                            format_bytes(e.capacity), fits_text(e, s, style)),
                style);
-  if (const auto host = host_text(e); !host.empty()) text += fact("Host", host, style);
+  text += fact("Host", host_text(e), style);
   text += run_facts(e, s, style);
-  text += section_title(
+  text += table_section(
       fmt::format("Where the time goes (pipeline rank {}, the last to finish; bubble {:.1f} % of "
                   "the slowest stage's work)",
                   e.critical_rank, 100 * e.bubble_fraction),
-      style);
-  text += section_table(time_table(e, style.style.width, busiest_rank(e, evaluator)), style);
-  if (const auto hidden = hidden_sentence(e, evaluator); !hidden.empty())
-    text += bullet(hidden, style);
-  if (const auto padding = padding_sentence(e, s); !padding.empty()) text += bullet(padding, style);
-  text += section_title(
-      "Pipeline stages: one micro-batch, and memory on each of their devices in GiB", style);
-  text += section_table(stage_table(e, s.model), style);
-  if (const auto peak = peak_sentence(evaluator.peak_place(e)); !peak.empty())
-    text += bullet(peak, style);
-  if (const auto retries = retries_sentence(e, s, evaluator); !retries.empty())
-    text += bullet(retries, style);
+      time_table(e, style.style.width, busiest_rank(e, evaluator)), style);
+  text += bullet(hidden_sentence(e, evaluator), style);
+  text += bullet(padding_sentence(e, s), style);
+  text +=
+      table_section("Pipeline stages: one micro-batch, and memory on each of their devices in GiB",
+                    stage_table(e, s.model), style);
+  text += bullet(peak_sentence(evaluator.peak_place(e)), style);
+  text += bullet(retries_sentence(e, s, evaluator), style);
   const Table traffic = traffic_table(e);
   if (!traffic.rows.empty()) {
-    text += section_title("Sent by each device of a stage in one iteration", style);
-    text += section_table(traffic, style);
+    text += table_section("Sent by each device of a stage in one iteration", traffic, style);
   }
   const auto assumed = assumptions(e, s);
   if (!assumed.empty()) {
@@ -315,8 +321,8 @@ namespace {
 // The sharding found: a summary, then operator by operator.
 std::string sharding_text(const ShardedStage& s, const ReportStyle& style) {
   std::string text = section_title("Sharding inside a stage", style);
-  for (const auto& sentence : sharding_sentences(s.sharding)) text += bullet(sentence, style);
-  for (const auto& sentence : as_plan_sentences(s)) text += bullet(sentence, style);
+  text += bullets(sharding_sentences(s.sharding), style);
+  text += bullets(as_plan_sentences(s), style);
   if (!s.sharding.found.choice.empty()) text += section_table(sharding_table(s.sharding), style);
   return text;
 }
@@ -332,10 +338,6 @@ std::string front_text(const std::vector<Estimate>& front, const Scenario& s,
                                    100 * least_saving),
                        style);
 }
-
-}  // namespace
-
-namespace {
 
 std::string runner_up(const Estimate& best, const Estimate& next) {
   const bool faster = next.iteration < best.iteration;
@@ -362,30 +364,25 @@ std::string search_report(const Strategies& all, const std::vector<Step>& steps,
   const Estimate& best = r.plans.front();
   Evaluator evaluator(s.model, s.cluster, s.training);
   std::string text = heading(s, style) + plan_report(best, s, style);
-  text += section_title("Why this plan", style);
-  for (const auto& reason : reasons(best, busiest_rank(best, evaluator)))
-    text += bullet(reason, style);
-  if (const auto fastest = fastest_sentence(best, all.fastest, s); !fastest.empty())
-    text += bullet(fastest, style);
-  if (const auto measured = measured_sentence(all, s); !measured.empty())
-    text += bullet(measured, style);
+  text += section_title("Why this plan", style) +
+          bullets(reasons(best, busiest_rank(best, evaluator)), style);
+  text += bullet(fastest_sentence(best, all.fastest, s), style);
+  text += bullet(measured_sentence(all, s), style);
   const bool named = r.plans.size() > 1 && all.fastest && r.plans[1].plan == all.fastest->plan;
   if (r.plans.size() > 1 && !named) text += bullet(runner_up(best, r.plans[1]), style);
   const bool families = s.search.rows == RankingRows::families;
-  text += section_title(
+  text += table_section(
       fmt::format("Ranking{} (beats 1: the chance, by errors of published runs, of being really "
                   "faster)",
                   families ? ", the best of each t, p, d, c, e" : ""),
-      style);
-  text += section_table(ranking_table(r.plans, s.training.error_band.pair_spread, members), style);
+      ranking_table(r.plans, s.training.error_band.pair_spread, members), style);
   text += front_text(front, s, style);
   if (!steps.empty()) {
-    text += section_title("One step away from the best", style);
-    text += section_table(step_table(steps, best), style);
+    text += table_section("One step away from the best", step_table(steps, best), style);
   }
   const auto sentences = strategy_sentences(all, s.training.stack);
-  if (!sentences.empty()) text += section_title("Even stages and others", style);
-  for (const auto& sentence : sentences) text += bullet(sentence, style);
+  if (!sentences.empty())
+    text += section_title("Even stages and others", style) + bullets(sentences, style);
   if (all.sharding) text += sharding_text(*all.sharding, style);
   const auto& n = r.statistics;
   text += section_title("Search", style);
@@ -406,8 +403,8 @@ std::string search_report(const Strategies& all, const std::vector<Step>& steps,
                         format_seconds(r.lower_bound), gap_text(best, r.lower_bound, !all.fastest))
           : fmt::format("The search was {}.", interruption(all)),
       style);
-  if (const auto sentence = left_out(all, s); !sentence.empty()) text += bullet(sentence, style);
-  if (const auto sentence = margin_sentence(s); !sentence.empty()) text += bullet(sentence, style);
+  text += bullet(left_out(all, s), style);
+  text += bullet(margin_sentence(s), style);
   const auto fixed = fixed_keys(s.plan);
   if (!fixed.empty()) {
     text +=
@@ -434,7 +431,7 @@ std::string fitting_report(const std::vector<Remedy>& remedies, const ReportStyl
   if (remedies.empty()) return "";
   std::string text =
       section_title("What would make it fit, least time of the devices for a token first", style);
-  for (const auto& line : sentences_of(remedies)) text += bullet(line, style);
+  text += bullets(sentences_of(remedies), style);
   return text;
 }
 
@@ -458,13 +455,12 @@ std::string failure_report(const SearchResult& r, const Diagnosis& d, const Scen
                     format_integer(static_cast<long long>(r.statistics.configurations)),
                     format_bytes(memory_limit(s)), kept_free(s));
   }
-  text += section_title("What stands in the way", style);
-  for (const auto& line : d.obstacles) text += bullet(line, style);
+  text += section_title("What stands in the way", style) + bullets(d.obstacles, style);
   text += section_title("What would help", style);
   if (d.remedies.empty()) {
     text += bullet(fmt::format("nothing that was tried: {}", fmt::join(d.tried, "; ")), style);
   }
-  for (const auto& line : sentences_of(d.remedies)) text += bullet(line, style);
+  text += bullets(sentences_of(d.remedies), style);
   return text;
 }
 

@@ -26,12 +26,14 @@ struct ReportStyle {
 // A line of a report that may hold names of the user's, escaped for the markup.
 std::string escaped(const std::string& line, const ReportStyle& style);
 
-// A sentence of a report on a line of its own, escaped but for `code`.
+// A sentence of a report on a line of its own, escaped but for `code`; "" for none.
 std::string bullet(const std::string& sentence, const ReportStyle& style);
+std::string bullets(const std::vector<std::string>& sentences, const ReportStyle& style);
 
-// The heading of a part of a report, and a table in it.
+// The heading of a part of a report, a table in it, and both.
 std::string section_title(const std::string& text, const ReportStyle& style);
 std::string section_table(const Table& table, const ReportStyle& style);
+std::string table_section(const std::string& title, const Table& table, const ReportStyle& style);
 
 // Two lines with the input: model, cluster, batch.
 std::string heading(const costmodel::Scenario& scenario, const ReportStyle& style);

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
-#include <string>
 #include <utility>
 
 #include "costmodel/base/unit_text.hpp"
@@ -78,15 +77,14 @@ template <class Size>
 std::string size_cell(const Estimate& e, Size ParallelPlan::*size) {
   std::vector<int> sizes;
   for (const auto& mesh : e.meshes) sizes.push_back(static_cast<int>(mesh.plan.*size));
-  const bool alike =
-      std::adjacent_find(sizes.begin(), sizes.end(), std::not_equal_to<>()) == sizes.end();
+  const bool alike = std::ranges::adjacent_find(sizes, std::not_equal_to<>()) == sizes.end();
   if (!alike) return stage_layers_text(sizes);
   return fmt::format("{}", sizes.empty() ? static_cast<long long>(e.plan.*size) : sizes.front());
 }
 
 // Whether stages differ in what they recompute.
 bool own_recompute(const Estimate& e) {
-  return std::any_of(e.meshes.begin(), e.meshes.end(), [&](const StageMesh& mesh) {
+  return std::ranges::any_of(e.meshes, [&](const StageMesh& mesh) {
     return mesh.plan.recompute != e.meshes.front().plan.recompute;
   });
 }
@@ -105,8 +103,7 @@ std::string layers_cell(const ParallelPlan& p) {
 
 // Whether `has` holds for any stage.
 bool any_stage(const Estimate& e, bool (*has)(const ParallelPlan&)) {
-  return std::any_of(e.meshes.begin(), e.meshes.end(),
-                     [has](const StageMesh& mesh) { return has(mesh.plan); });
+  return std::ranges::any_of(e.meshes, [has](const StageMesh& mesh) { return has(mesh.plan); });
 }
 
 // A stage's own sizes, for heterogeneous stages; own_columns are their columns.
@@ -124,10 +121,10 @@ std::vector<std::string> own_cells(const Estimate& e, int rank) {
 
 std::vector<Column> own_columns(const Estimate& e) {
   if (e.meshes.empty()) return {};
-  std::vector<Column> columns{{"group", false}, {"t"}, {"d"}};
+  std::vector<Column> columns{left("group"), "t", "d"};
   if (any_stage(e, has_context)) columns.push_back({"c", false});
   if (any_stage(e, has_experts)) columns.push_back({"e"});
-  columns.insert(columns.end(), {{"b"}, {"recompute", false, 2}, {"ZeRO", true, 3}});
+  columns.insert(columns.end(), {"b", left("recompute", 2), right("ZeRO", 3)});
   return columns;
 }
 
@@ -145,7 +142,7 @@ std::string signed_percent(double ratio) { return fmt::format("{:+.1f} %", 100 *
 std::string percent(double share) { return fmt::format("{:.1f} %", 100 * share); }
 
 Table time_table(const Estimate& e, std::size_t width, const std::optional<BusiestRank>& busiest) {
-  Table t{{{"part", false}, {"time", true, 0}, {"share", true, 0}, {"", false}}, {}};
+  Table t{{left("part"), right("time", 0), right("share", 0), left("")}};
   if (busiest) {
     const std::string rank = fmt::format("rank {}", busiest->rank);
     t.columns.insert(t.columns.end() - 1, {{rank, true, 2}, {"its share", true, 2}});
@@ -168,18 +165,8 @@ Table time_table(const Estimate& e, std::size_t width, const std::optional<Busie
 }
 
 Table stage_table(const Estimate& e, const ModelSpec& model) {
-  Table t{{{"stage"},
-           {"layers", true, 2},
-           {"forward"},
-           {"backward"},
-           {"in flight", true, 2},
-           {"weights"},
-           {"gradients"},
-           {"optimizer"},
-           {"activations"},
-           {"buffers", true, 2},
-           {"total", true, 0}},
-          {}};
+  Table t{{"stage", right("layers", 2), "forward", "backward", right("in flight", 2), "weights",
+           "gradients", "optimizer", "activations", right("buffers", 2), right("total", 0)}};
   const auto forward = by_rank(e.stage_forward, e.plan),
              backward = by_rank(e.stage_backward, e.plan);
   const auto layers = layers_by_rank(e, model);
@@ -214,14 +201,14 @@ Table traffic_table(const Estimate& e) {
     const char* name;
     Bytes Traffic::*bytes;
   };
-  Table t{{{"stage"}}, {}};
+  Table t{{"stage"}};
   std::vector<Kind> kinds;
   for (const Kind& kind :
        {Kind{"all-reduce", &Traffic::all_reduce}, Kind{"all-gather", &Traffic::all_gather},
         Kind{"reduce-scatter", &Traffic::reduce_scatter}, Kind{"all-to-all", &Traffic::all_to_all},
         Kind{"send", &Traffic::send}}) {
     const auto sends = [&](const Traffic& sent) { return (sent.*kind.bytes).value > 0; };
-    if (std::any_of(e.rank_traffic.begin(), e.rank_traffic.end(), sends)) kinds.push_back(kind);
+    if (std::ranges::any_of(e.rank_traffic, sends)) kinds.push_back(kind);
   }
   if (kinds.empty()) return t;
   for (const Kind& kind : kinds) t.columns.push_back({kind.name});
@@ -263,8 +250,7 @@ Table ranking_table(const std::vector<Estimate>& plans, double pair_spread,
   Table t;
   const std::vector<Numbered> rows = numbered(plans, members);
   const auto any = [&rows](bool (*has)(const ParallelPlan&)) {
-    return std::any_of(rows.begin(), rows.end(),
-                       [has](const Numbered& row) { return has(row.estimate.plan); });
+    return std::ranges::any_of(rows, [has](const Numbered& row) { return has(row.estimate.plan); });
   };
   const bool context = any(has_context), experts = any(has_experts), layers = any(lists_layers),
              groups = any(has_groups), host = any(uses_host);
@@ -274,14 +260,12 @@ Table ranking_table(const std::vector<Estimate>& plans, double pair_spread,
   for (const auto* size : {"b", "v", "m"}) t.columns.push_back({size, true, 2});
   if (layers) t.columns.push_back({"layers", false, 3});
   t.columns.insert(t.columns.end(),
-                   {{"schedule", false, 3}, {"SP", false, 4}, {"recompute", false, 2}, {"ZeRO"}});
-  if (groups) t.columns.push_back({"groups", true, 3});
-  if (host) t.columns.push_back({"in host memory", false, 1});
-  t.columns.insert(t.columns.end(), {{"iteration", true, 0},
-                                     {"vs best", true, 0},
-                                     {"beats 1", true, 2},
-                                     {"GiB", true, 0},
-                                     {"against the best", false, 0}});
+                   {left("schedule", 3), left("SP", 4), left("recompute", 2), "ZeRO"});
+  if (groups) t.columns.push_back(right("groups", 3));
+  if (host) t.columns.push_back(left("in host memory"));
+  t.columns.insert(t.columns.end(),
+                   {right("iteration", 0), right("vs best", 0), right("beats 1", 2),
+                    right("GiB", 0), left("against the best", 0)});
   for (std::size_t i = 0; i < rows.size(); ++i) {
     const Estimate& e = rows[i].estimate;
     const auto& p = e.plan;
@@ -348,8 +332,7 @@ std::vector<Row> roles_of(const std::vector<Estimate>& plans,
   std::vector<Row> all;
   for (std::size_t i = 0; i < plans.size(); ++i) {
     all.push_back({i + 1, i == 0 ? "chosen" : is_fastest(plans[i]) ? "fastest" : "", &plans[i]});
-    const bool of_family =
-        i == 0 && fastest && std::none_of(plans.begin(), plans.end(), is_fastest);
+    const bool of_family = i == 0 && fastest && std::ranges::none_of(plans, is_fastest);
     if (of_family) all.push_back({1, "fastest", &*fastest});
     for (std::size_t k = 0; i < members.size() && k < members[i].size(); ++k)
       if (!is_fastest(members[i][k])) all.push_back({i + 1, "member", &members[i][k]});
@@ -361,7 +344,7 @@ std::vector<Row> roles_of(const std::vector<Estimate>& plans,
 
 Table ranking_rows(const std::vector<Estimate>& plans, const PeakErrors& errors,
                    const std::optional<Estimate>& fastest, const FamilyMembers& members) {
-  Table t{{{"rank"}}, {}};
+  Table t{{"rank"}};
   for (const PlanKey& key : plan_key_rows())
     if (key.value) t.columns.push_back({std::string(key.row.name)});
   for (const auto* figure : {"micro_batches", "iteration_s", "low_s", "high_s", "tokens_per_s",
@@ -386,13 +369,7 @@ Table ranking_rows(const std::vector<Estimate>& plans, const PeakErrors& errors,
 }
 
 Table step_table(const std::vector<Step>& steps, const Estimate& best) {
-  Table t{{{"knob", false},
-           {"change", false, 0},
-           {"iteration"},
-           {"vs best", true, 0},
-           {"GiB"},
-           {"", false, 0}},
-          {}};
+  Table t{{left("knob"), left("change", 0), "iteration", right("vs best", 0), "GiB", left("", 0)}};
   for (const Step& step : steps) {
     std::string remark = step.fits                    ? ""
                          : step.peak <= best.capacity ? "leaves too little free"

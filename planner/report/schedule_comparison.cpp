@@ -86,15 +86,8 @@ std::string remark(const ComparedSchedule& one) {
 }
 
 Table table_of(const std::vector<ComparedSchedule>& schedules) {
-  Table table{{{"schedule", false},
-               {"v", true, 2},
-               {"iteration", true, 0},
-               {"pipeline", true, 2},
-               {"bubble"},
-               {"peak"},
-               {"in flight", true, 2},
-               {"", false, 0}},
-              {}};
+  Table table{{left("schedule"), right("v", 2), right("iteration", 0), right("pipeline", 2),
+               "bubble", "peak", right("in flight", 2), left("", 0)}};
   for (const ComparedSchedule& one : schedules) {
     if (!one.refused.empty()) continue;
     const Estimate& e = one.estimate;

@@ -56,15 +56,8 @@ std::string holds(const InputEffect& e) {
 }  // namespace
 
 Table sensitivity_table(const Sensitivity& found) {
-  Table table{{{"input", false},
-               {"value", true, 2},
-               {"from", true, 2},
-               {"to", true, 2},
-               {"iteration at these", false},
-               {"change", true, 0},
-               {"", true, 0},
-               {"uncertainty", false}},
-              {}};
+  Table table{{left("input"), right("value", 2), right("from", 2), right("to", 2),
+               left("iteration at these"), right("change", 0), right("", 0), left("uncertainty")}};
   if (found.searched) table.columns.push_back({"best plan", false, 0});
   for (const InputEffect& e : found.inputs) {
     if (!is_shown(e)) continue;
@@ -120,7 +113,7 @@ std::string sensitivity_report(const Sensitivity& found, const ReportStyle& styl
                        "the plan kept)";
   std::string text = section_title(what, style);
   if (!found.inputs.empty()) text += section_table(sensitivity_table(found), style);
-  for (const auto& sentence : sensitivity_sentences(found)) text += bullet(sentence, style);
+  text += bullets(sensitivity_sentences(found), style);
   return text;
 }
 

@@ -69,7 +69,7 @@ std::vector<NamedCell> people_cells() {
 }
 
 Table titled(const char* first, const std::vector<ServedColumn>& columns, bool numbers) {
-  Table table{{{first, false}}, {}};
+  Table table{{left(first)}};
   for (const ServedColumn& column : columns) table.columns.push_back({column.name, numbers});
   return table;
 }
@@ -188,11 +188,10 @@ std::string serving_comparison(const std::vector<ServedColumn>& columns, const R
   text += section_title("What differs", style);
   text += inputs.rows.empty() ? bullet("Nothing: the inputs are the same.", style)
                               : section_table(inputs, style);
-  text += section_title("Where a token's time goes", style);
-  text += section_table(parts_table(columns), style);
+  text += table_section("Where a token's time goes", parts_table(columns), style);
   Table results = titled("", columns, true);
   for (const NamedCell& cell : people_cells()) add_row(results, columns, cell, "-");
-  text += section_title("What comes of it", style) + section_table(results, style);
+  text += table_section("What comes of it", results, style);
   text += section_title("Why", style);
   for (std::size_t i = 1; i < columns.size(); ++i)
     text += bullet(against(columns[0], columns[i]), style);

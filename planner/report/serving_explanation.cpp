@@ -87,7 +87,7 @@ void request_rows(const ServingScenario& s, const ServingEstimate& e, const PutR
 }  // namespace
 
 Table serving_explanation(const ServingScenario& s, const ServingEstimate& e) {
-  Table table{{{"symbol", false}, {"value", false}, {"where it comes from", false}}, {}};
+  Table table{{left("symbol"), left("value"), left("where it comes from")}};
   const PutRow row = [&](std::string symbol, std::string value, std::string from) {
     table.rows.push_back({std::move(symbol), std::move(value), std::move(from)});
   };

@@ -13,8 +13,8 @@ std::string evidence_note(const ServingScenario& s, const ServingFit& fit) {
   // A fit moves the constants of what was measured.
   const auto measured = [&](const std::string& name) {
     const auto at = fit.factors.find(name);
-    return at != fit.factors.end() && std::any_of(at->second.begin(), at->second.end(),
-                                                  [](double factor) { return factor != 1; });
+    return at != fit.factors.end() &&
+           std::ranges::any_of(at->second, [](double factor) { return factor != 1; });
   };
   const std::string& device = s.cluster.device.name;
   const std::string& engine = s.serving.engine.family;

@@ -11,7 +11,6 @@
 #include "planner/diagnosis/tensor_ladder.hpp"
 #include "planner/report/serving_interval.hpp"
 #include "planner/report/serving_notes.hpp"
-#include "planner/search/serving_search.hpp"
 
 namespace planner {
 
@@ -207,7 +206,7 @@ std::string serving_heading(const ServingScenario& s, const ReportStyle& style) 
 constexpr double least_share = 1e-6;
 
 Table token_table(const ServingEstimate& e) {
-  Table table{{{"part", false}, {"time"}, {"share"}}, {}};
+  Table table{{left("part"), "time", "share"}};
   const double all = (e.token.total() + e.stalled).value;
   for (const auto& [name, time] : token_parts(e)) {
     if (time.value <= all * least_share) continue;
@@ -218,8 +217,7 @@ Table token_table(const ServingEstimate& e) {
 }
 
 Table load_table(const std::vector<LoadPoint>& curve) {
-  Table table{
-      {{"in flight"}, {"requests/s"}, {"output tokens/s"}, {"first token"}, {"next tokens"}}, {}};
+  Table table{{"in flight", "requests/s", "output tokens/s", "first token", "next tokens"}};
   for (const auto& point : curve) {
     table.rows.push_back({whole_number(point.in_flight), rate_text(point.requests_per_s),
                           rate_text(point.output_per_s), format_seconds(point.ttft),
@@ -247,8 +245,8 @@ std::vector<std::string> serving_reasons(const ServingScenario& s, const Serving
   std::vector<std::string> all;
   auto parts = token_parts(e);
   const double whole = (e.token.total() + e.stalled).value;
-  std::stable_sort(parts.begin(), parts.end(),
-                   [](const NamedPart& a, const NamedPart& b) { return b.time < a.time; });
+  std::ranges::stable_sort(parts,
+                           [](const NamedPart& a, const NamedPart& b) { return b.time < a.time; });
   all.push_back(fmt::format("Of a token's time {:.0f} % is {}, {:.0f} % {}.",
                             100 * parts[0].time.value / whole, parts[0].name,
                             100 * parts[1].time.value / whole, parts[1].name));
@@ -277,21 +275,20 @@ std::string serving_report(const ServingScenario& s, const ServingEstimate& e,
                            const ServingFit& fit, const ReportStyle& style) {
   std::string text = verdict(s, e, fit, style);
   if (e.fits) {
-    text += section_title(
+    text += table_section(
         fmt::format("Where a token's time goes ({:.1f} sequences decode together)", e.running),
-        style);
-    text += section_table(token_table(e), style);
+        token_table(e), style);
     if (!s.plan.disaggregation) {
-      text += section_title("Latency over load (closed form, all replicas)", style);
-      text += section_table(load_table(load_curve(s, e.sizes)), style);
+      text += table_section("Latency over load (closed form, all replicas)",
+                            load_table(load_curve(s, e.sizes)), style);
     }
     text += section_title("Why", style);
     for (const auto& sentence : serving_reasons(s, e)) text += bullet(sentence, style);
   }
   text += section_title("Assumed", style);
   text += bullet(fit.basis, style);
-  if (const auto note = evidence_note(s, fit); !note.empty()) text += bullet(note, style);
-  for (const auto& note : serving_notes(s, e)) text += bullet(note, style);
+  text += bullet(evidence_note(s, fit), style);
+  text += bullets(serving_notes(s, e), style);
   return text;
 }
 
@@ -302,20 +299,8 @@ std::string size_cell(const ServingChoice& choice, int ServingSizes::*size) {
 }
 
 Table serving_ranking(const std::vector<ServingCandidate>& plans) {
-  Table table{{{"tp"},
-               {"pp"},
-               {"ep"},
-               {"dp"},
-               {"weights", false},
-               {"batch"},
-               {"step"},
-               {"tokens/s"},
-               {"a device"},
-               {"first token"},
-               {"next tokens"},
-               {"GiB weights"},
-               {"dollars/M"}},
-              {}};
+  Table table{{"tp", "pp", "ep", "dp", left("weights"), "batch", "step", "tokens/s", "a device",
+               "first token", "next tokens", "GiB weights", "dollars/M"}};
   for (const ServingCandidate& c : plans) {
     const ServingEstimate& e = c.estimate;
     table.rows.push_back(
@@ -331,25 +316,10 @@ Table serving_ranking(const std::vector<ServingCandidate>& plans) {
 }
 
 Table serving_ranking_rows(const std::vector<ServingCandidate>& plans) {
-  Table table{{{"tp"},
-               {"pp"},
-               {"ep"},
-               {"dp"},
-               {"weights", false},
-               {"max_num_seqs"},
-               {"max_num_batched_tokens"},
-               {"output_tokens_per_s"},
-               {"output_tokens_per_s_per_device"},
-               {"ttft_s"},
-               {"tpot_s"},
-               {"e2e_s"},
-               {"weights_bytes"},
-               {"usd_per_million_output_tokens"},
-               {"prefill_tp"},
-               {"prefill_pp"},
-               {"prefill_ep"},
-               {"prefill_dp"}},
-              {}};
+  Table table{{"tp", "pp", "ep", "dp", left("weights"), "max_num_seqs", "max_num_batched_tokens",
+               "output_tokens_per_s", "output_tokens_per_s_per_device", "ttft_s", "tpot_s", "e2e_s",
+               "weights_bytes", "usd_per_million_output_tokens", "prefill_tp", "prefill_pp",
+               "prefill_ep", "prefill_dp"}};
   const auto number = [](double x) { return std::isfinite(x) ? fmt::format("{:.6g}", x) : ""; };
   for (const ServingCandidate& c : plans) {
     const ServingEstimate& e = c.estimate;
@@ -436,26 +406,24 @@ std::string serving_search_report(const ServingScenario& s, const ServingSearch&
                                   const ServingFit& fit, const ReportStyle& style) {
   std::string text = serving_heading(s, style);
   if (found.best.empty()) {
-    text += section_title(unanswered_title(found), style);
-    for (const auto& remedy : serving_remedies(s, found)) text += bullet(remedy, style);
+    text +=
+        section_title(unanswered_title(found), style) + bullets(serving_remedies(s, found), style);
     if (!found.nearest.empty()) {
-      text += section_title("Nearest, simulated: none keeps what is asked", style);
-      text += section_table(serving_ranking(found.nearest), style);
+      text += table_section("Nearest, simulated: none keeps what is asked",
+                            serving_ranking(found.nearest), style);
     }
   } else {
     const ServingCandidate& best = found.best.front();
     text += serving_report(with_choice(s, best.choice), best.estimate, fit, style);
-    text += section_title(
+    text += table_section(
         "Ranking of those that keep what is asked, simulated (one row for each sizes and format)",
-        style);
-    text += section_table(serving_ranking(found.best), style);
+        serving_ranking(found.best), style);
   }
   if (!found.front.empty()) {
-    text += section_title("Front: time a token against tokens/s a device (closed form)", style);
-    text += section_table(serving_ranking(found.front), style);
+    text += table_section("Front: time a token against tokens/s a device (closed form)",
+                          serving_ranking(found.front), style);
   }
-  text += section_title("Search", style);
-  for (const auto& sentence : search_sentences(s, found)) text += bullet(sentence, style);
+  text += section_title("Search", style) + bullets(search_sentences(s, found), style);
   return text;
 }
 

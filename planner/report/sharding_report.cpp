@@ -126,14 +126,8 @@ std::vector<std::string> as_plan_sentences(const ShardedStage& s) {
 }
 
 Table sharding_table(const StageSharding& s) {
-  Table t{{{"layers", false},
-           {"operator", false},
-           {"strategy", false},
-           {"compute"},
-           {"communication"},
-           {"resharding"},
-           {"collectives", false}},
-          {}};
+  Table t{{left("layers"), left("operator"), left("strategy"), "compute", "communication",
+           "resharding", left("collectives")}};
   for (const AlikeLayers& alike : alike_layers(s.graph, s.found.choice)) {
     std::string layers = told(s.graph, alike);
     for (const std::size_t v : alike.nodes) {

@@ -1,7 +1,6 @@
 #include "planner/search/device_front.hpp"
 
 #include <algorithm>
-#include <array>
 #include <atomic>
 #include <optional>
 #include <utility>

@@ -1,7 +1,6 @@
 #include "planner/search/device_ladder.hpp"
 
 #include <algorithm>
-#include <bit>
 #include <cmath>
 
 #include "costmodel/estimate/evaluator.hpp"

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "costmodel/estimate/evaluator.hpp"
 #include "costmodel/estimate/layer_mix.hpp"
 #include "planner/search/grid_search.hpp"
 #include "planner/search/layout.hpp"
@@ -85,8 +84,7 @@ std::optional<ParallelPlan> with_chunks(ParallelPlan plan, int chunks, std::vect
   plan.schedule = usual_schedule(chunks);
   plan.stage_layers = std::move(layout);
   const auto& allowed = s.search.schedules;
-  const bool listed =
-      allowed.empty() || std::find(allowed.begin(), allowed.end(), plan.schedule) != allowed.end();
+  const bool listed = allowed.empty() || std::ranges::find(allowed, plan.schedule) != allowed.end();
   const bool fixed = s.plan.schedule && *s.plan.schedule != plan.schedule;
   if (!listed || fixed || !is_valid(plan, s.model, s.cluster, s.training)) return {};
   return plan;
@@ -104,7 +102,7 @@ std::vector<BoundedFamily> bounded_families(const Scenario& s) {
     });
     families.push_back({bound, families.size() + 1, family.plan});
   }
-  std::sort(families.begin(), families.end(), [](const auto& a, const auto& b) {
+  std::ranges::sort(families, [](const auto& a, const auto& b) {
     return a.bound != b.bound ? a.bound < b.bound : a.order < b.order;
   });
   return families;

@@ -58,7 +58,7 @@ SearchResult finished(const Podium& podium, SearchResult result, Evaluator& eval
 
 // Whether weights, gradients and optimizer states are too large for a rank without anything else.
 bool states_overflow(const PlanCost& cost, Bytes limit) {
-  return std::any_of(cost.ranks.begin(), cost.ranks.end(), [limit](const RankRow& rank) {
+  return std::ranges::any_of(cost.ranks, [limit](const RankRow& rank) {
     return rank.memory.weights + rank.memory.gradients + rank.memory.optimizer > limit;
   });
 }
@@ -126,7 +126,7 @@ std::vector<Bounded> open_family(const Family& family, std::uint64_t first_order
   price_all(false);
   if (podium == nullptr || !fitting.empty() || !brackets_partial(choices, family, scenario))
     price_all(true);
-  std::sort(fitting.begin(), fitting.end(), earlier);
+  std::ranges::sort(fitting, earlier);
   return fitting;
 }
 
@@ -159,7 +159,7 @@ SearchResult search(const Scenario& scenario, Evaluator& evaluator,
     });
     families.push_back({bound, families.size(), family.plan, Bytes(0)});
   }
-  std::sort(families.begin(), families.end(), earlier);
+  std::ranges::sort(families, earlier);
   Podium podium(scenario.search);
   for (const Bounded& family : families) {
     if (!podium.open_to(family.bound) || stopped()) break;
@@ -191,8 +191,8 @@ std::optional<Ranked> simplest_even(const Scenario& s, const std::vector<Bounded
     const Simplicity own = simplicity(family.plan);
     if (family.bound <= most && own <= least) families.emplace_back(own, &family.plan);
   }
-  std::stable_sort(families.begin(), families.end(),
-                   [](const auto& a, const auto& b) { return a.first < b.first; });
+  std::ranges::stable_sort(families,
+                           [](const auto& a, const auto& b) { return a.first < b.first; });
   std::optional<Ranked> best;
   Simplicity of_best = least;
   SearchResult unused;

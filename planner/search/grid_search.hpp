@@ -14,10 +14,6 @@
 #include "planner/search/best_plans.hpp"
 #include "planner/search/simplicity.hpp"
 
-namespace costmodel {
-class Evaluator;
-}  // namespace costmodel
-
 namespace planner {
 
 struct SearchStatistics {

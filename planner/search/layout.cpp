@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <map>
-#include <optional>
 #include <utility>
 
 #include "costmodel/base/error.hpp"
@@ -24,7 +23,7 @@ std::vector<int> balanced_layout(std::int64_t layers, int stages) {
     layout.push_back(static_cast<int>(counted / stages + (k < counted % stages ? 1 : 0)));
   for (const std::size_t end : {std::size_t{0}, layout.size() - 1}) {
     auto from = layout.begin() + static_cast<std::ptrdiff_t>(end);
-    if (*from == 0) from = std::max_element(layout.begin(), layout.end());
+    if (*from == 0) from = std::ranges::max_element(layout);
     --*from;
   }
   return layout;
@@ -264,8 +263,8 @@ class Improver {
   // The best layout one move away; empty when none is better.
   std::optional<Layout> step(const Layout& from) {
     const auto times = rank_times(from.stage_layers);
-    const auto slow = std::max_element(times.begin(), times.end()) - times.begin();
-    const auto quick = std::min_element(times.begin(), times.end()) - times.begin();
+    const auto slow = std::ranges::max_element(times) - times.begin();
+    const auto quick = std::ranges::min_element(times) - times.begin();
     const int stages = plan_.virtual_stages();
     constexpr int few_stages = 32;
     const auto marked = [&](int stage) {

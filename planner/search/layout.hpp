@@ -12,10 +12,6 @@
 #include "costmodel/scenario/scenario.hpp"
 #include "planner/search/effort.hpp"
 
-namespace costmodel {
-class Evaluator;
-}  // namespace costmodel
-
 namespace planner {
 
 // The most even layout, embedding and loss counted as layers; larger shares first.

@@ -23,15 +23,15 @@ std::vector<ParallelPlan> worth_telling(const std::vector<Ranked>& ranked,
     const Seconds plain = even.plans.empty() ? Seconds(0) : even.plans.front().iteration;
     const bool worth = r.time >= plain || r.time * worth_words < plain;
     const ParallelPlan& plan = worth ? r.plan : even.plans.front().plan;
-    if (std::find(plans.begin(), plans.end(), plan) == plans.end()) plans.push_back(plan);
+    if (std::ranges::find(plans, plan) == plans.end()) plans.push_back(plan);
   }
   return plans;
 }
 
 void offer_new(Podium& podium, const Ranked& candidate) {
   const auto& ranked = podium.ranked();
-  const bool known = std::any_of(ranked.begin(), ranked.end(),
-                                 [&](const Ranked& r) { return r.plan == candidate.plan; });
+  const bool known =
+      std::ranges::any_of(ranked, [&](const Ranked& r) { return r.plan == candidate.plan; });
   if (!known) podium.offer(candidate);
 }
 

@@ -1,7 +1,6 @@
 #include "planner/search/measured_plan.hpp"
 
 #include <algorithm>
-#include <utility>
 
 namespace planner {
 

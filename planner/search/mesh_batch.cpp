@@ -106,7 +106,7 @@ MeshBatch MeshBatchSearch::run(Seconds best) {
   const std::uint64_t before = result_.sliced;
   const bool open = !open_.empty();
   while (!open_.empty()) {
-    std::stable_sort(open_.begin(), open_.end(), later);
+    std::ranges::stable_sort(open_, later);
     const Branch branch = open_.back();
     open_.pop_back();
     if (branch.bound.value > best_.value * (1 - close_enough) || !settle(branch)) {
@@ -159,7 +159,7 @@ bool MeshBatchSearch::settle(Branch branch) {
 bool MeshBatchSearch::depends_on(const StageCounts& stages) const {
   const std::int64_t m = s_->training.global_batch / sequences_;
   const auto groups = groups_of(s_->cluster);
-  return std::any_of(groups.begin(), groups.end(), [&](const ClusterSpec& devices) {
+  return std::ranges::any_of(groups, [&](const ClusterSpec& devices) {
     return waits_differ(devices, m, stages.least, stages.most);
   });
 }
@@ -243,7 +243,7 @@ ParallelPlan MeshBatchSearch::plan_of(const std::vector<SlicedStage>& stages) co
 
 void MeshBatchSearch::start(const ParallelPlan& plan) {
   const auto same = [&](const Ranked& other) { return other.plan == plan; };
-  if (std::any_of(result_.plans.begin(), result_.plans.end(), same)) return;
+  if (std::ranges::any_of(result_.plans, same)) return;
   if (s_->search.max_pp > 0 && plan.pp > s_->search.max_pp) return;
   if (!is_valid(plan, s_->model, s_->cluster, s_->training)) return;
   const PlanCost& cost = evaluator_.cost(plan);

@@ -66,7 +66,7 @@ void MeshImprover::cut_otherwise(std::size_t k, const StagePlan& then) {
   const StagePlan now = plan.stages[k];
   if (then == now) return;
   if (plan.pp > few_stages) {
-    std::replace(plan.stages.begin(), plan.stages.end(), now, then);
+    std::ranges::replace(plan.stages, now, then);
   } else {
     plan.stages[k] = then;
   }

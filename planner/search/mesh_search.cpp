@@ -68,8 +68,7 @@ class MeshSearcher {
       all.push_back({std::make_unique<MeshBatchSearch>(*s_, sequences, *expired_, below_), least_});
     share_out(all.size(), threads_,
               [&](std::size_t i) { all[i].bound = all[i].search->begin(orders, least_); });
-    std::stable_sort(all.begin(), all.end(),
-                     [](const Batch& a, const Batch& b) { return a.bound < b.bound; });
+    std::ranges::stable_sort(all, [](const Batch& a, const Batch& b) { return a.bound < b.bound; });
     Seconds best = below_;
     for (const Batch& batch : all) best = min(best, batch.search->best());
     constexpr std::size_t together = 4;
@@ -132,7 +131,7 @@ class MeshSearcher {
 
   // Improves the best sliced plans, and ranks the results with the others.
   void finish() {
-    std::stable_sort(started_.begin(), started_.end(), better);
+    std::ranges::stable_sort(started_, better);
     constexpr std::size_t most_improved = 12;
     const auto improved = out_of_time() ? 0 : std::min(most_improved, started_.size());
     std::vector<std::uint64_t> simulated(improved, 0);
@@ -147,11 +146,11 @@ class MeshSearcher {
     out_of_time();
     std::vector<Ranked> found;
     for (Ranked& ranked : started_) {
-      const bool known = std::any_of(found.begin(), found.end(),
-                                     [&](const Ranked& r) { return r.plan == ranked.plan; });
+      const bool known =
+          std::ranges::any_of(found, [&](const Ranked& r) { return r.plan == ranked.plan; });
       if (!known) found.push_back(std::move(ranked));
     }
-    std::stable_sort(found.begin(), found.end(), better);
+    std::ranges::stable_sort(found, better);
     Evaluator evaluator(s_->model, s_->cluster, s_->training);
     for (const Ranked& plan : rows_of(found))
       result_.plans.push_back(evaluator.estimate(plan.plan));
@@ -212,8 +211,7 @@ struct Refusal {
 std::optional<Refusal> refusal(const Scenario& s) {
   const auto& listed = s.search.schedules;
   const auto plain = usual_schedule(1);
-  const bool offered =
-      listed.empty() || std::find(listed.begin(), listed.end(), plain) != listed.end();
+  const bool offered = listed.empty() || std::ranges::find(listed, plain) != listed.end();
   if (!s.plan.lists().empty()) return Refusal{s.plan.lists(), "are fixed, and plan searches them"};
   if (!s.plan.stage_layers.empty())
     return Refusal{"stage_layers", "are searched where stages differ"};

@@ -37,7 +37,7 @@ std::vector<PromptPool> prompt_pools(const ServingScenario& s,
     const PromptPool pool = prompt_pool(s, size, steps.of(size, format));
     if (pool.fits) pools.push_back(pool);
   }
-  std::stable_sort(pools.begin(), pools.end(), [](const PromptPool& a, const PromptPool& b) {
+  std::ranges::stable_sort(pools, [](const PromptPool& a, const PromptPool& b) {
     return a.sizes.devices() < b.sizes.devices();
   });
   return pools;

@@ -34,7 +34,7 @@ void rank_replicas(MeshSearch& found, const Scenario& s) {
           ? Seconds(evaluator.model_flops().value / peak_of(s.cluster, s.training.precision).value)
           : estimate.iteration;
   found.lower_bound = min(found.lower_bound, least);
-  const auto at = std::find_if(found.plans.begin(), found.plans.end(), slower);
+  const auto at = std::ranges::find_if(found.plans, slower);
   found.plans.insert(at, std::move(estimate));
 }
 

@@ -328,8 +328,8 @@ class ReplicaSearcher {
     const ReplicaShare share = pick.line->share(pick.micro_batches);
     const ReplicaEnd least = least_end(g, share);
     work_ += work_of_pricing;
-    const bool beaten = std::any_of(front.begin(), front.end(),
-                                    [&](const Choice& c) { return no_worse(c.end, least); });
+    const bool beaten =
+        std::ranges::any_of(front, [&](const Choice& c) { return no_worse(c.end, least); });
     if (beaten) return;
     ++result_.simulated;
     work_ +=

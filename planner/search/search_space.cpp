@@ -39,7 +39,7 @@ std::optional<std::int64_t> widened(const std::optional<int>& value) {
 
 bool allowed(const Scenario& s, ScheduleKind kind) {
   const auto& limit = s.search.schedules;
-  if (!limit.empty()) return std::find(limit.begin(), limit.end(), kind) != limit.end();
+  if (!limit.empty()) return std::ranges::find(limit, kind) != limit.end();
   return row_of(kind).searched && (!splits_backward(kind) || s.training.stack.offers.zero_bubble);
 }
 
@@ -51,7 +51,7 @@ std::vector<ScheduleKind> schedules(const Scenario& s, int pp, int vpp) {
     if (splits_backward(kind) && pp == 1) continue;  // no bubble to fill
     if (row_of(kind).waits && takes_chunks(kind, vpp) && allowed(s, kind)) kinds.push_back(kind);
   }
-  const auto usual = std::find(kinds.begin(), kinds.end(), usual_schedule(vpp));
+  const auto usual = std::ranges::find(kinds, usual_schedule(vpp));
   if (usual != kinds.end()) std::rotate(kinds.begin(), usual, usual + 1);
   return kinds;
 }
@@ -189,7 +189,7 @@ std::vector<Recompute> recompute_choices(const Scenario& s, const ParallelPlan& 
   std::vector<Recompute> list;
   const auto wanted = [&](Recomputation kind) {
     const auto& limit = s.search.recompute;
-    return limit.empty() || std::find(limit.begin(), limit.end(), kind) != limit.end();
+    return limit.empty() || std::ranges::find(limit, kind) != limit.end();
   };
   if (wanted(Recomputation::none)) list.push_back({Recomputation::none, 0});
   if (wanted(Recomputation::selective) && s.training.stack.offers.recompute_modules) {
@@ -254,7 +254,7 @@ std::vector<std::int64_t> vpp_choices(const Scenario& s, std::int64_t pp) {
     if (!rest_layout(s, pp, v).empty()) all.push_back(v);
   }
   if (all.empty() && s.training.stack.offers.uneven_stages) return {1};
-  std::sort(all.begin(), all.end());
+  std::ranges::sort(all);
   all.erase(std::unique(all.begin(), all.end()), all.end());
   return all;
 }
@@ -338,10 +338,6 @@ void add_axes(const Scenario& s, ParallelPlan plan, SearchSpace& space) {
   }
 }
 
-}  // namespace
-
-namespace {
-
 enum class Stages { as_written, uneven };
 
 SearchSpace enumerate(const Scenario& s, Stages stages) {
@@ -404,7 +400,7 @@ std::vector<ParallelPlan> quickest(const Family& family, const Scenario& s) {
   std::vector<ParallelPlan> plans{family.plan};
   if (s.training.stack.offers.max_zero < 3) return plans;
   const auto stages = zero_choices(s, family.plan);
-  if (family.plan.zero < 3 && std::find(stages.begin(), stages.end(), 3) != stages.end()) {
+  if (family.plan.zero < 3 && std::ranges::find(stages, 3) != stages.end()) {
     plans.push_back(family.plan);
     plans.back().zero = 3;
   }
@@ -454,10 +450,6 @@ bool in_turns(const ModelSpec& model) {
          (model.experts > 0 && model.moe_every > 1);
 }
 
-}  // namespace
-
-namespace {
-
 bool brackets(const Scenario& s) {
   const StackSpec& stack = s.training.stack;
   return !in_turns(s.model) && !stack.memory.frees_gradients && !stack.zero.root_unit;
@@ -467,7 +459,7 @@ bool brackets(const Scenario& s) {
 
 bool brackets_partial(const std::vector<ParallelPlan>& members, const Scenario& s) {
   const auto offers = [&members](Recomputation kind) {
-    return std::any_of(members.begin(), members.end(), [kind](const ParallelPlan& plan) {
+    return std::ranges::any_of(members, [kind](const ParallelPlan& plan) {
       return plan.recompute == Recompute{kind, 0} && !splits_backward(plan.schedule);
     });
   };
@@ -476,8 +468,7 @@ bool brackets_partial(const std::vector<ParallelPlan>& members, const Scenario& 
 
 bool brackets_partial(const MemberChoices& choices, const Family& family, const Scenario& s) {
   const auto offers = [&choices](Recomputation kind) {
-    return std::find(choices.recompute.begin(), choices.recompute.end(), Recompute{kind, 0}) !=
-           choices.recompute.end();
+    return std::ranges::find(choices.recompute, Recompute{kind, 0}) != choices.recompute.end();
   };
   return brackets(s) && !choices.zero.empty() && !splits_backward(family.plan.schedule) &&
          offers(Recomputation::none) && offers(Recomputation::full);

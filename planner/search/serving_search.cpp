@@ -21,7 +21,7 @@ ServingMerit merit_in(const ServingScenario& s, const ServingCandidate& c) {
 
 std::vector<ServingCandidate> front_of(std::vector<ServingCandidate> all) {
   const auto value = [](const ServingCandidate& c) { return c.estimate.per_device(); };
-  std::sort(all.begin(), all.end(), [&](const auto& a, const auto& b) {
+  std::ranges::sort(all, [&](const auto& a, const auto& b) {
     if (a.estimate.tpot.mean != b.estimate.tpot.mean)
       return a.estimate.tpot.mean < b.estimate.tpot.mean;
     return value(a) > value(b);
@@ -41,7 +41,7 @@ bool same_sizes(const ServingCandidate& a, const ServingCandidate& b) {
 // One candidate for each sizes and format: rows of a ranking that differ in a limit alone say
 // little.
 bool has_sizes(const std::vector<ServingCandidate>& all, const ServingCandidate& c) {
-  return std::any_of(all.begin(), all.end(), [&](const auto& k) { return same_sizes(k, c); });
+  return std::ranges::any_of(all, [&](const auto& k) { return same_sizes(k, c); });
 }
 
 ServingCandidate simulated(const ServingScenario& s, const ServingChoice& choice) {
@@ -88,8 +88,8 @@ void try_plan(const ServingScenario& s, const ServingCandidate& c, ServingSearch
 
 // The best `most` of different sizes, by what is reported of them.
 void keep_best_of_sizes(const ServingScenario& s, std::size_t most, ServingSearch& found) {
-  std::stable_sort(found.best.begin(), found.best.end(),
-                   [&](const auto& a, const auto& b) { return merit_in(s, a) > merit_in(s, b); });
+  std::ranges::stable_sort(
+      found.best, [&](const auto& a, const auto& b) { return merit_in(s, a) > merit_in(s, b); });
   std::vector<ServingCandidate> distinct;
   for (const ServingCandidate& c : found.best)
     if (distinct.size() < most && !has_sizes(distinct, c)) distinct.push_back(c);
@@ -106,8 +106,8 @@ void simulate(const ServingScenario& s, const std::vector<const ServingCandidate
     const auto& missing = found.nearest;
     const auto seen = [&](const auto& k) { return k.choice == c->choice; };
     const auto alike = [&](const auto& k) { return same_sizes(k, *c); };
-    if (std::any_of(missing.begin(), missing.end(), seen)) continue;
-    const auto tried = std::count_if(missing.begin(), missing.end(), alike);
+    if (std::ranges::any_of(missing, seen)) continue;
+    const auto tried = std::ranges::count_if(missing, alike);
     if (static_cast<std::size_t>(tried) >= of_sizes) continue;
     try_plan(s, *c, found);
   }
@@ -171,8 +171,7 @@ std::vector<const ServingCandidate*> by_room(const ServingScenario& s,
     const double excess = worst_excess(s, c.estimate);
     if (excess <= near_miss) near.emplace_back(excess, &c);
   }
-  std::stable_sort(near.begin(), near.end(),
-                   [](const auto& a, const auto& b) { return a.first < b.first; });
+  std::ranges::stable_sort(near, [](const auto& a, const auto& b) { return a.first < b.first; });
   std::vector<const ServingCandidate*> order;
   for (const auto& [excess, candidate] : near) order.push_back(candidate);
   return order;
@@ -219,7 +218,7 @@ void simulate_from_the_best(const ServingScenario& s, const std::vector<ServingC
 }
 
 void keep_nearest(const ServingScenario& s, std::size_t most, ServingSearch& found) {
-  std::stable_sort(found.nearest.begin(), found.nearest.end(), [&](const auto& a, const auto& b) {
+  std::ranges::stable_sort(found.nearest, [&](const auto& a, const auto& b) {
     return worst_excess(s, a.estimate) < worst_excess(s, b.estimate);
   });
   std::vector<ServingCandidate> distinct;

@@ -2,10 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
-#include <map>
 #include <utility>
 
-#include "costmodel/estimate/evaluator.hpp"
 #include "costmodel/estimate/layer_mix.hpp"
 #include "costmodel/plan/stage_plan.hpp"
 #include "planner/search/search_space.hpp"
@@ -22,8 +20,7 @@ std::vector<Recompute> recompute_offered(const Scenario& s) {
   for (const auto kind : {Recomputation::none, Recomputation::selective, Recomputation::full}) {
     const bool offered =
         kind != Recomputation::selective || s.training.stack.offers.selective_recompute;
-    if (offered &&
-        (listed.empty() || std::find(listed.begin(), listed.end(), kind) != listed.end()))
+    if (offered && (listed.empty() || std::ranges::find(listed, kind) != listed.end()))
       all.push_back({kind, 0});
   }
   return all;
@@ -34,8 +31,7 @@ std::vector<int> zero_offered(const Scenario& s, std::int64_t replicas) {
   std::vector<int> all;
   for (int z = 0; z <= (replicas > 1 ? s.training.stack.offers.max_zero : 0); ++z) {
     const auto& listed = s.search.zero;
-    if (listed.empty() || std::find(listed.begin(), listed.end(), z) != listed.end())
-      all.push_back(z);
+    if (listed.empty() || std::ranges::find(listed, z) != listed.end()) all.push_back(z);
   }
   return all;
 }
@@ -285,9 +281,9 @@ void StageOptions::recompute_some(std::size_t index, const Layers& layers,
       best.devices = repeated.option.devices;
       best.most_in_flight = room;
       best.reduction = std::min(best.reduction, repeated.option.reduction);
-      const bool hopeless = std::any_of(
-          known[place].begin(), known[place].end(),
-          [&](const StageOption& o) { return o.devices == best.devices && beats(o, best); });
+      const bool hopeless = std::ranges::any_of(known[place], [&](const StageOption& o) {
+        return o.devices == best.devices && beats(o, best);
+      });
       if (hopeless) break;
       const int count = partly.fewest(needed + 1, place, none, repeated);
       if (count == layers.count) break;
@@ -312,7 +308,7 @@ bool StageOptions::beats(const StageOption& a, const StageOption& b) const {
 // Where nothing fits, one remains to tell that.
 std::vector<StageOption> StageOptions::unbeaten(std::vector<StageOption> options) const {
   const auto fits = [](const StageOption& o) { return o.most_in_flight > 0; };
-  std::stable_sort(options.begin(), options.end(), [&](const StageOption& a, const StageOption& b) {
+  std::ranges::stable_sort(options, [&](const StageOption& a, const StageOption& b) {
     if (a.devices != b.devices) return a.devices < b.devices;
     return fits(a) != fits(b) ? fits(a) : a.seconds < b.seconds;
   });

@@ -130,8 +130,7 @@ std::string joined(const std::vector<std::string>& names) {
 class Sentences {
  public:
   void add(const std::string& what, const std::string& part) {
-    const auto found =
-        std::find_if(all_.begin(), all_.end(), [&](const auto& s) { return s.first == what; });
+    const auto found = std::ranges::find_if(all_, [&](const auto& s) { return s.first == what; });
     if (found == all_.end()) {
       all_.push_back({what, {part}});
     } else if (found->second.back() != part) {

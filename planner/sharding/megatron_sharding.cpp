@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <optional>
 
 namespace planner {
 
@@ -141,8 +140,7 @@ HandSharding hand_sharding(const StageGraph& graph, const AxisUses& uses) {
   HandSharding hand;
   const DeviceMesh& mesh = graph.spec.mesh;
   if (graph.has_input) {
-    const auto at =
-        std::find(graph.input_layouts.begin(), graph.input_layouts.end(), input_of(uses, mesh));
+    const auto at = std::ranges::find(graph.input_layouts, input_of(uses, mesh));
     hand.choice.push_back(static_cast<int>(at - graph.input_layouts.begin()));
     if (at == graph.input_layouts.end()) hand.reason = "the stage's input cannot be cut so";
   }

@@ -159,7 +159,7 @@ Seconds compute_time(const OperatorSite& site, const LocalOp& local, const Opera
   };
   Seconds time = passes(local.op);
   const auto* experts = std::get_if<GroupedLinear>(&local.op);
-  const bool dealt_out = std::count(s.split.begin(), s.split.end(), Split::experts) > 0;
+  const bool dealt_out = std::ranges::count(s.split, Split::experts) > 0;
   if (experts != nullptr && dealt_out && experts->experts > 1 && site.sorted_columns > 0)
     time += passes(Permute{experts->m, site.sorted_columns, 1});
   return time * prices.slowdown;

@@ -1,6 +1,5 @@
 #include "planner/sharding/sharded_plan.hpp"
 
-#include <algorithm>
 #include <array>
 
 namespace planner {

@@ -24,12 +24,12 @@ int producer(const OpList& list, TensorId id) {
 }
 
 int input_index(const costmodel::Node& node, TensorId id) {
-  const auto found = std::find(node.inputs.begin(), node.inputs.end(), id);
+  const auto found = std::ranges::find(node.inputs, id);
   return found == node.inputs.end() ? -1 : static_cast<int>(found - node.inputs.begin());
 }
 
 bool saves(const costmodel::Node& node, TensorId id) {
-  return std::find(node.saved.begin(), node.saved.end(), id) != node.saved.end();
+  return std::ranges::find(node.saved, id) != node.saved.end();
 }
 
 // The operator whose layout a kept tensor has: the first reader, preferably one that saves it; else
@@ -105,8 +105,7 @@ LayerOperators operators_of(const StageLayer& layer, const StageSpec& spec,
 
 double weighted_operators(const OpList& list) {
   return static_cast<double>(
-      std::count_if(list.nodes.begin(), list.nodes.end(),
-                    [](const auto& node) { return weights_of(node.op) > 0; }));
+      std::ranges::count_if(list.nodes, [](const auto& node) { return weights_of(node.op) > 0; }));
 }
 
 StagePrices prices_of(const StageSpec& spec, const Evaluator& evaluator) {
@@ -138,7 +137,7 @@ StagePrices prices_of(const StageSpec& spec, const Evaluator& evaluator) {
 
 // Whether it leaves the gradient of its input as partial sums: column-parallel.
 bool sums_gradient(const OperatorStrategy& s) {
-  return std::find(s.gradient.begin(), s.gradient.end(), Cut::partial) != s.gradient.end();
+  return std::ranges::find(s.gradient, Cut::partial) != s.gradient.end();
 }
 
 class Builder {

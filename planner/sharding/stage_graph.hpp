@@ -12,10 +12,6 @@
 #include "costmodel/operators/op_list.hpp"
 #include "planner/sharding/operator_strategy.hpp"
 
-namespace costmodel {
-class Evaluator;
-}  // namespace costmodel
-
 namespace planner {
 
 struct StageLayer {

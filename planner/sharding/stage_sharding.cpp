@@ -59,7 +59,7 @@ std::vector<AlikeLayers> alike_layers(const StageGraph& graph, const std::vector
 std::string told(const StageGraph& graph, const AlikeLayers& alike) {
   const auto& kind = graph.kinds[static_cast<std::size_t>(alike.kind)].layer;
   std::string name = describe(kind.kind);
-  const auto all = std::count(graph.spec.layers.begin(), graph.spec.layers.end(), kind);
+  const auto all = std::ranges::count(graph.spec.layers, kind);
   const auto count = static_cast<std::ptrdiff_t>(alike.layers.size());
   if (kind.kind == LayerKind::embedding || kind.kind == LayerKind::head) return name;
   const auto* again = kind.again == Recomputed::nothing ? "" : ", recomputed";

@@ -1,8 +1,6 @@
 #include "planner/solvers/sharding_descent.hpp"
 
 #include <algorithm>
-#include <cmath>
-#include <numeric>
 #include <utility>
 
 #include "planner/solvers/milp.hpp"
@@ -30,12 +28,10 @@ ShardingProblem narrowed(const ShardingGraph& graph, double states, double& cons
   constant = 0;
   std::vector<std::pair<double, int>> spread;
   for (std::size_t i = 0; i < graph.edges.size(); ++i) {
-    const auto [least, most] =
-        std::minmax_element(graph.edges[i].seconds.begin(), graph.edges[i].seconds.end());
+    const auto [least, most] = std::ranges::minmax_element(graph.edges[i].seconds);
     spread.emplace_back(*most - *least, static_cast<int>(i));
   }
-  std::stable_sort(spread.begin(), spread.end(),
-                   [](const auto& a, const auto& b) { return a.first > b.first; });
+  std::ranges::stable_sort(spread, [](const auto& a, const auto& b) { return a.first > b.first; });
   ShardingGraph kept;
   kept.nodes = graph.nodes;
   for (const auto& [width, index] : spread) {
@@ -43,7 +39,7 @@ ShardingProblem narrowed(const ShardingGraph& graph, double states, double& cons
     kept.edges.push_back(edge);
     if (elimination_order(kept).states <= states) continue;
     kept.edges.pop_back();
-    constant += *std::min_element(edge.seconds.begin(), edge.seconds.end());
+    constant += *std::ranges::min_element(edge.seconds);
   }
   for (const auto& edge : kept.edges) problem.edges.push_back({edge.a, edge.b, edge.seconds});
   return problem;

@@ -15,7 +15,7 @@ namespace {
 template <class Entry>
 void keep_front(std::vector<Entry>& entries, double (*seconds)(const Entry&),
                 double (*bytes)(const Entry&)) {
-  std::stable_sort(entries.begin(), entries.end(), [&](const Entry& a, const Entry& b) {
+  std::ranges::stable_sort(entries, [&](const Entry& a, const Entry& b) {
     return seconds(a) != seconds(b) ? seconds(a) < seconds(b) : bytes(a) < bytes(b);
   });
   double least = infinity;

@@ -10,8 +10,7 @@ namespace planner {
 namespace {
 
 std::size_t place(const std::vector<int>& scope, int node) {
-  return static_cast<std::size_t>(std::lower_bound(scope.begin(), scope.end(), node) -
-                                  scope.begin());
+  return static_cast<std::size_t>(std::ranges::lower_bound(scope, node) - scope.begin());
 }
 
 BucketInput edge_input(const ShardingGraph& graph, const ShardingBucket& bucket, int index) {
@@ -90,7 +89,7 @@ double ShardingTables::solve(double price) {
     const auto own = priced(b);
     for_each_state(views_[b].sizes, inputs, [&](std::size_t state, const auto& offset) {
       add_up(own, inputs, offset, row);
-      const auto least = std::min_element(row.begin(), row.end());
+      const auto least = std::ranges::min_element(row);
       inside_[b][state] = *least;
       best_[b][state] = static_cast<std::uint32_t>(least - row.begin());
     });

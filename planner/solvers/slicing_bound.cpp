@@ -65,9 +65,8 @@ SlicingPath SlicingBound::trace(double price) const {
     if (behind(k, 0) < behind(level, 0)) level = k;
   for (int layer = 0; layer < layers;) {
     const auto ranges = graph_->ranges(layer);
-    const auto range = std::find_if(ranges.begin(), ranges.end(), [&](const auto& r) {
-      return from(r, level) == behind(level, layer);
-    });
+    const auto range = std::ranges::find_if(
+        ranges, [&](const auto& r) { return from(r, level) == behind(level, layer); });
     std::size_t chosen = graph_->first(range->kind);
     double least = infinity;
     for (std::size_t o = chosen; o < graph_->first(range->kind + 1); ++o) {

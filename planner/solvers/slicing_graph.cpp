@@ -43,7 +43,7 @@ void SlicingGraph::add(const std::vector<StageOption>& list, std::vector<std::ui
   for (std::size_t i = 0; i < list.size(); ++i)
     if (usable(list[i], devices())) order.push_back(static_cast<std::uint32_t>(i));
   const auto room = [&](std::uint32_t i) { return std::min(list[i].most_in_flight, most_); };
-  std::sort(order.begin(), order.end(), [&](std::uint32_t a, std::uint32_t b) {
+  std::ranges::sort(order, [&](std::uint32_t a, std::uint32_t b) {
     if (list[a].devices != list[b].devices) return list[a].devices < list[b].devices;
     if (room(a) != room(b)) return room(a) > room(b);
     return list[a].seconds != list[b].seconds ? list[a].seconds < list[b].seconds : a < b;
@@ -57,8 +57,8 @@ void SlicingGraph::add(const std::vector<StageOption>& list, std::vector<std::ui
     quickest = std::min(quickest, list[i].seconds);
     return useless;
   });
-  std::stable_sort(order.begin(), order.end(),
-                   [&](std::uint32_t a, std::uint32_t b) { return room(a) > room(b); });
+  std::ranges::stable_sort(order,
+                           [&](std::uint32_t a, std::uint32_t b) { return room(a) > room(b); });
   for (const std::uint32_t i : order)
     uses_.push_back({list[i].seconds, room(i), static_cast<std::int32_t>(i)});
 }

@@ -34,7 +34,7 @@ const std::vector<SlicingPaths::Priced>& SlicingPaths::options_of(std::int32_t k
     if (value <= bound_->best(graph_->level(o), kind) + slack_)
       list.push_back({value, static_cast<std::int32_t>(o - first)});
   }
-  std::sort(list.begin(), list.end(), [](const Priced& a, const Priced& b) {
+  std::ranges::sort(list, [](const Priced& a, const Priced& b) {
     return a.value != b.value ? a.value < b.value : a.index < b.index;
   });
   return list;
@@ -84,7 +84,7 @@ void SlicingPaths::collect(int level, int layer) {
     reach.seconds = infinity;
   }
   touched_.clear();
-  std::sort(labels.begin(), labels.end(), [](const Label& a, const Label& b) {
+  std::ranges::sort(labels, [](const Label& a, const Label& b) {
     return a.priced != b.priced ? a.priced < b.priced : a.devices < b.devices;
   });
   labels_made_ += labels.size();
@@ -107,8 +107,8 @@ bool SlicingPaths::trace() {
   path_.devices = best->devices;
   for (int layer = 0; layer < graph_->layers();) {
     const auto ranges = graph_->ranges(layer);
-    const auto range = std::find_if(ranges.begin(), ranges.end(),
-                                    [&](const auto& r) { return r.end == best->end; });
+    const auto range =
+        std::ranges::find_if(ranges, [&](const auto& r) { return r.end == best->end; });
     const std::size_t option = graph_->first(range->kind) + static_cast<std::size_t>(best->option);
     path_.stages.push_back({layer, best->end, graph_->source(option)});
     path_.longest = std::max(path_.longest, graph_->seconds(option));

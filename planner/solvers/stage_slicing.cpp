@@ -6,7 +6,6 @@
 #include <cmath>
 #include <queue>
 #include <utility>
-#include <vector>
 
 #include "planner/solvers/slicing_bound.hpp"
 #include "planner/solvers/slicing_paths.hpp"

@@ -13,7 +13,7 @@ bool usable(const StageOption& o) {
 
 // The place of a size in a sorted list.
 std::int32_t size_of(const std::vector<int>& sizes, int devices) {
-  const auto found = std::lower_bound(sizes.begin(), sizes.end(), devices);
+  const auto found = std::ranges::lower_bound(sizes, devices);
   return static_cast<std::int32_t>(found - sizes.begin());
 }
 
@@ -38,7 +38,7 @@ SubmeshStates::SubmeshStates(const SubmeshProblem& problem)
     devices_ += p_.groups[g]->devices;
     group_at_.insert(group_at_.end(), at(p_.groups[g]->devices), g);
   }
-  std::reverse(starts_.begin(), starts_.end());
+  std::ranges::reverse(starts_);
   take_options();
   take_transfers();
 }
@@ -49,7 +49,7 @@ void SubmeshStates::take_options() {
     auto& sizes = sizes_.emplace_back();
     for (const auto& list : group->options)
       for (const StageOption& o : list) sizes.push_back(o.devices);
-    std::sort(sizes.begin(), sizes.end());
+    std::ranges::sort(sizes);
     sizes.erase(std::unique(sizes.begin(), sizes.end()), sizes.end());
     auto& classes = uses_.emplace_back();
     for (const auto& list : group->options) {
@@ -62,7 +62,7 @@ void SubmeshStates::take_options() {
         after = std::max(after, o.after + o.reduction);
         shortest_ = std::min(shortest_, m_ * (o.forward + o.backward));
       }
-      std::stable_sort(uses.begin(), uses.end(), [](const Use& a, const Use& b) {
+      std::ranges::stable_sort(uses, [](const Use& a, const Use& b) {
         const double own = a.forward + a.backward, other = b.forward + b.backward;
         return a.devices != b.devices ? a.devices < b.devices : own < other;
       });

@@ -1,7 +1,6 @@
 #include "planner/traces/attribution.hpp"
 
 #include <algorithm>
-#include <optional>
 #include <set>
 #include <vector>
 

@@ -11,13 +11,11 @@
 #include "costmodel/base/error.hpp"
 #include "costmodel/base/escape.hpp"
 #include "costmodel/base/path.hpp"
-#include "planner/traces/kernel_names.hpp"
 #include "planner/traces/operator_sizes.hpp"
 
 namespace planner {
 
-using costmodel::json_string;
-using costmodel::KernelKind;
+using namespace costmodel;
 
 namespace {
 

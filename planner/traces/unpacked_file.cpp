@@ -16,8 +16,7 @@
 
 namespace planner {
 
-using costmodel::ConfigError;
-using costmodel::InputPieces;
+using namespace costmodel;
 
 namespace {
 

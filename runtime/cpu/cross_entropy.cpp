@@ -68,7 +68,7 @@ void cross_entropy_gradient(const CrossEntropy& op, In<T> softmax, Tokens target
   expect_size(targets.size(), op.rows, "targets");
   expect_size(dlogits.size(), op.rows * op.cols, "dlogits");
   const T factor = static_cast<T>(scale);
-  if (dlogits.data() != softmax.data()) std::copy(softmax.begin(), softmax.end(), dlogits.begin());
+  if (dlogits.data() != softmax.data()) std::ranges::copy(softmax, dlogits.begin());
   for (std::int64_t row = 0; row < op.rows; ++row) {
     T* d = dlogits.data() + row * op.cols;
     const std::int64_t column = target_column(op, targets, first_token, row);

@@ -116,7 +116,7 @@ void bias_dropout_add_input_gradient(const BiasDropoutAdd& op, In<T> dy, MaskIn 
   if (op.dropout) return dropout_gradient<T>({op.rows, op.cols}, dy, mask, p, dx);
   expect_size(dy.size(), op.rows * op.cols, "dy");
   expect_size(dx.size(), op.rows * op.cols, "dx");
-  if (dx.data() != dy.data()) std::copy(dy.begin(), dy.end(), dx.begin());
+  if (dx.data() != dy.data()) std::ranges::copy(dy, dx.begin());
 }
 
 template <class T>

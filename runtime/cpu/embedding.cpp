@@ -56,7 +56,7 @@ void position_embedding_forward(const PositionEmbedding& op, const RowPositions&
   expect_size(x.size(), op.rows * op.cols, "x");
   expect_size(table.size(), op.positions * op.cols, "table");
   expect_size(y.size(), op.rows * op.cols, "y");
-  if (y.data() != x.data()) std::copy(x.begin(), x.end(), y.begin());
+  if (y.data() != x.data()) std::ranges::copy(x, y.begin());
   for (std::int64_t row = 0; row < op.rows; ++row) {
     expect_below(rows.at(row), op.positions);
     row_add(op.cols, table.data() + rows.at(row) * op.cols, y.data() + row * op.cols);

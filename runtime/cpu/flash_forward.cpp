@@ -21,8 +21,8 @@ class Forward : Walk<T> {
 
   void run() {
     this->for_each_query_block([&](const QueryBlock& q) {
-      std::fill(maximum_.begin(), maximum_.end(), -std::numeric_limits<T>::infinity());
-      std::fill(sum_.begin(), sum_.end(), T(0));
+      std::ranges::fill(maximum_, -std::numeric_limits<T>::infinity());
+      std::ranges::fill(sum_, T(0));
       this->for_each_key_block(q, [&](const KeyBlock& k) { attend(q, k); });
       finish(q);
     });

@@ -1,7 +1,6 @@
 #include "runtime/cpu/gemm.hpp"
 
 #include <stdexcept>
-#include <string>
 
 #include "runtime/cpu/gemm_float.hpp"
 #include "runtime/cpu/gemm_with_eigen.hpp"

@@ -15,8 +15,7 @@ void linear_forward(const costmodel::Linear& op, In<T> x, In<T> w, In<T> bias, O
   Gemm product{.m = op.m, .n = op.n, .k = op.k};
   if (!bias.empty()) {
     expect_size(bias.size(), op.n, "bias");
-    for (std::int64_t row = 0; row < op.m; ++row)
-      std::copy(bias.begin(), bias.end(), y.begin() + row * op.n);
+    for (std::int64_t row = 0; row < op.m; ++row) std::ranges::copy(bias, y.begin() + row * op.n);
     product.beta = 1;
   }
   gemm<T>(product, x, w, y);

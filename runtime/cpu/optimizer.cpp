@@ -1,6 +1,5 @@
 #include "runtime/cpu/optimizer.hpp"
 
-#include <cmath>
 #include <stdexcept>
 
 #include "runtime/cpu/clones.hpp"

@@ -1,7 +1,6 @@
 #include "runtime/cpu/random.hpp"
 
 #include <algorithm>
-#include <array>
 #include <bit>
 #include <cmath>
 #include <numbers>

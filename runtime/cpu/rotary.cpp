@@ -1,7 +1,6 @@
 #include "runtime/cpu/rotary.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <stdexcept>
 
 #include "runtime/cpu/clones.hpp"

@@ -67,10 +67,6 @@ std::int64_t alignment(cudaDataType_t type, const void* first, std::int64_t step
                       static_cast<std::uint64_t>(step * bytes_of(type)));
 }
 
-}  // namespace
-
-namespace {
-
 // What cuBLASLt says of shapes, alignments and epilogues that it has no kernel for.
 bool no_algorithm(cublasStatus_t status) {
   return status == CUBLAS_STATUS_NOT_SUPPORTED || status == CUBLAS_STATUS_INVALID_VALUE;

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <limits>
-#include <type_traits>
 
 #include "costmodel/base/error.hpp"
 #include "runtime/backend/op_call.hpp"
@@ -101,17 +100,17 @@ void residual_gradient(const OpCall& call, const BiasDropoutAdd& op) {
   }
   cpu::bias_dropout_add_input_gradient(op, dy, call.saved[0].mask(), p,
                                        call.input_gradients[0].floats());
-  std::copy(dy.begin(), dy.end(), call.input_gradients[1].floats().begin());
+  std::ranges::copy(dy, call.input_gradients[1].floats().begin());
 }
 
 void clear(const Tensor& tensor) {
   const auto values = tensor.floats();
-  std::fill(values.begin(), values.end(), 0.0F);
+  std::ranges::fill(values, 0.0F);
 }
 
 void copy(const Tensor& from, const Tensor& to) {
   const auto values = from.floats();
-  std::copy(values.begin(), values.end(), to.floats().begin());
+  std::ranges::copy(values, to.floats().begin());
 }
 
 [[noreturn]] void unsupported(const OpCall&) {

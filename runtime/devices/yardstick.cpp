@@ -34,7 +34,7 @@ double Yardstick::once() {
 Seconds Yardstick::now() {
   once();  // brings its operands back into the caches
   std::array<double, 3> times{once(), once(), once()};
-  std::sort(times.begin(), times.end());
+  std::ranges::sort(times);
   return Seconds(times[1]);
 }
 

@@ -18,7 +18,6 @@
 #include <memory>
 #include <new>
 #include <string_view>
-#include <thread>
 #include <utility>
 #include <vector>
 

@@ -6,7 +6,6 @@
 #include <boost/asio/error.hpp>
 #include <boost/asio/read.hpp>
 #include <boost/asio/write.hpp>
-#include <utility>
 
 namespace runtime {
 

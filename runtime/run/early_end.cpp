@@ -1,7 +1,5 @@
 #include "runtime/run/early_end.hpp"
 
-#include <fmt/format.h>
-
 #include <exception>
 #include <utility>
 

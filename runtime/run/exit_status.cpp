@@ -1,7 +1,5 @@
 #include "runtime/run/exit_status.hpp"
 
-#include <fmt/format.h>
-
 #include <csignal>
 #include <exception>
 

@@ -108,8 +108,8 @@ Bytes memory_by_stage(const Estimate& predicted, const std::vector<int>& ranks) 
   std::int64_t first = 0;
   for (std::size_t k = 0; k < predicted.meshes.size(); ++k) {
     const std::int64_t end = first + predicted.meshes[k].devices;
-    const auto count = std::count_if(ranks.begin(), ranks.end(),
-                                     [&](int rank) { return rank >= first && rank < end; });
+    const auto count =
+        std::ranges::count_if(ranks, [&](int rank) { return rank >= first && rank < end; });
     sum += predicted.memory[k].total() * static_cast<double>(count);
     first = end;
   }

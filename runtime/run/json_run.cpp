@@ -29,8 +29,8 @@ Json measured_time(const RunResult& r) {
   const auto forward = by_rank(r.measured.stage_forward, r.plan);
   const auto backward = by_rank(r.measured.stage_backward, r.plan);
   return {{"iteration_s", r.measured.iteration.value},
-          {"forward_s", *std::max_element(forward.begin(), forward.end())},
-          {"backward_s", *std::max_element(backward.begin(), backward.end())},
+          {"forward_s", *std::ranges::max_element(forward)},
+          {"backward_s", *std::ranges::max_element(backward)},
           {"stages", stages_json(forward, backward)}};
 }
 
@@ -43,8 +43,7 @@ Json measured_memory(const RunResult& r) {
     stage["total_bytes"] = r.measured.peak[p];
     stages.push_back(stage);
   }
-  return {{"peak_bytes", *std::max_element(r.measured.peak.begin(), r.measured.peak.end())},
-          {"stages", stages}};
+  return {{"peak_bytes", *std::ranges::max_element(r.measured.peak)}, {"stages", stages}};
 }
 
 Json predicted_json(const RunResult& r) {

@@ -4,7 +4,6 @@
 
 #include <memory>
 #include <utility>
-#include <vector>
 
 #include "costmodel/base/error.hpp"
 #include "costmodel/base/unit_text.hpp"

@@ -7,7 +7,6 @@
 #include "costmodel/base/escape.hpp"
 #include "costmodel/base/unit_text.hpp"
 #include "costmodel/plan/plan_text.hpp"
-#include "runtime/run/comparison.hpp"
 
 namespace runtime {
 

@@ -4,7 +4,6 @@
 
 #include <cmath>
 #include <string>
-#include <utility>
 
 #include "costmodel/serving/serving_memory.hpp"
 #include "costmodel/serving/serving_reader.hpp"

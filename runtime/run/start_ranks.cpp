@@ -1,7 +1,5 @@
 #include "runtime/run/start_ranks.hpp"
 
-#include <fmt/format.h>
-
 #include <chrono>
 #include <thread>
 

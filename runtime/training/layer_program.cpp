@@ -10,7 +10,7 @@ namespace runtime {
 using namespace costmodel;
 
 bool in_place(const Node& node) {
-  return std::find(node.inputs.begin(), node.inputs.end(), node.output) != node.inputs.end();
+  return std::ranges::find(node.inputs, node.output) != node.inputs.end();
 }
 
 namespace {
@@ -80,7 +80,7 @@ void find_gelus(LayerProgram& program) {
   program.behind_gelu.assign(nodes.size(), false);
   const auto readers = [&](TensorId id) {
     std::ptrdiff_t count = 0;
-    for (const Node& node : nodes) count += std::count(node.inputs.begin(), node.inputs.end(), id);
+    for (const Node& node : nodes) count += std::ranges::count(node.inputs, id);
     return count;
   };
   for (std::size_t i = 1; i + 1 < nodes.size(); ++i) {

@@ -248,7 +248,7 @@ void LayerRunner::input_gradient(Pass& pass, std::size_t index,
     return device_.fuses_activations() && pass.run.program.behind_gelu[product];
   };
   OpCall call = call_of(pass, index);
-  std::copy(accumulate.begin(), accumulate.end(), call.accumulate.begin());
+  std::ranges::copy(accumulate, call.accumulate.begin());
   if (const auto* exchange = std::get_if<Collective>(&node.op)) {
     if (belongs_to_cross_entropy(node)) return;
     SHARDPLAN_CHECK(in_place(node) || !accumulate.front());

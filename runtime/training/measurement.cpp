@@ -6,7 +6,6 @@
 #include <bit>
 #include <cmath>
 #include <span>
-#include <string>
 
 #include "costmodel/plan/mesh.hpp"
 #include "costmodel/plan/pipeline.hpp"
@@ -97,7 +96,7 @@ void deliver(Transport& transport, RankMeasurement m) {
 }
 
 Seconds median(std::vector<Seconds> values) {
-  std::sort(values.begin(), values.end());
+  std::ranges::sort(values);
   const std::size_t n = values.size();
   return n % 2 == 1 ? values[n / 2] : (values[n / 2 - 1] + values[n / 2]) / 2;
 }
@@ -241,8 +240,8 @@ RunSummary summarise(const std::vector<RankMeasurement>& ranks, const ParallelPl
     seen = true;
     add_events(rank, all.timeline);
   }
-  std::stable_sort(all.timeline.events.begin(), all.timeline.events.end(),
-                   [](const auto& a, const auto& b) { return a.rank < b.rank; });
+  std::ranges::stable_sort(all.timeline.events,
+                           [](const auto& a, const auto& b) { return a.rank < b.rank; });
   all.bubble_fraction = bubble_of(all.timeline, pipelines);
   return all;
 }

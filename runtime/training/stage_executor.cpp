@@ -1,7 +1,6 @@
 #include "runtime/training/stage_executor.hpp"
 
 #include <algorithm>
-#include <numeric>
 
 #include "costmodel/estimate/evaluator.hpp"
 #include "costmodel/estimate/layer_mix.hpp"

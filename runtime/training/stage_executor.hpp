@@ -24,10 +24,6 @@
 #include "runtime/training/loss_scale.hpp"
 #include "runtime/training/replica_gradient_sum.hpp"
 
-namespace costmodel {
-class Evaluator;
-}  // namespace costmodel
-
 namespace runtime {
 
 struct ExecutorOptions {

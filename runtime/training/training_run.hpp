@@ -7,10 +7,6 @@
 #include "runtime/training/measurement.hpp"
 #include "runtime/training/stage_executor.hpp"
 
-namespace costmodel {
-class Evaluator;
-}  // namespace costmodel
-
 namespace runtime {
 
 struct TrainingOptions {

@@ -20,10 +20,6 @@ costmodel::ServingScenario large(const std::string& plan, const std::string& mor
 }
 }  // namespace
 
-TEST_CASE("vLLM's ranks: pp_rank x tp + tp_rank") {
-  CHECK(tensor_groups({4, 2, 1, 1}) == std::vector<std::vector<int>>{{0, 1, 2, 3}, {4, 5, 6, 7}});
-}
-
 TEST_CASE("A launch of vLLM has the plan's and the limits' arguments") {
   auto s = served::scenario(
       "input_tokens: 8, output_tokens: 8, requests: 1, weights: fp8, kv_cache: fp8, "
