@@ -13,6 +13,7 @@
 #include "costmodel/config/yaml.hpp"
 #include "costmodel/model/hf_config.hpp"
 #include "costmodel/model/model_reader.hpp"
+#include "planner/commands/scenario_words.hpp"
 #include "planner/exchange/json_imported.hpp"
 #include "planner/frameworks/engine_arguments.hpp"
 #include "planner/frameworks/import_machine.hpp"
@@ -57,7 +58,7 @@ CommandResult import_hf(const Session& session, const std::string& file) {
 }
 
 CommandResult finished(const Session& session, ImportedJob job) {
-  complete_job(session, job);
+  complete_job(session.options, session.path, job);
   CommandResult result{0, {}, {}};
   for (const auto& key : job.missing)
     result.warnings.push_back(fmt::format("missing: {}: {}", key.key, key.remedy));

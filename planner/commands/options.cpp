@@ -281,7 +281,7 @@ const FlagRow flag_rows[]{
             "the framework's release (core-0.14 to core-0.20 of Megatron-LM, the default the "
             "newest): its words, and what it has not is refused"),
      &Options::for_version},
-    {valued("recipe", "NAME", "import explain-job",
+    {valued("recipe", "NAME", "import explain-job evaluate plan",
             "which function of a Python file is the job, where several are"),
      &Options::recipe},
     {switched("partial", "import",

@@ -9,10 +9,15 @@
 #include "costmodel/base/error.hpp"
 #include "costmodel/base/escape.hpp"
 #include "costmodel/base/path.hpp"
+#include "costmodel/base/unit_text.hpp"
 #include "costmodel/config/everyday_name.hpp"
 #include "costmodel/config/override.hpp"
 #include "costmodel/machine/cluster_reader.hpp"
 #include "costmodel/scenario/model_operand.hpp"
+#include "costmodel/scenario/scenario_parts.hpp"
+#include "planner/exchange/fitting_adapters.hpp"
+#include "planner/exchange/hub_names.hpp"
+#include "planner/frameworks/read_job.hpp"
 
 namespace planner {
 
@@ -83,6 +88,30 @@ std::string cluster_of(const Options& options, const Gpus& gpus, const ConfigPat
       "leave one of --gpus and --cluster out, or give --gpus the number alone");
 }
 
+// Whether a file is a job in a framework's own words.
+bool is_framework_job(const std::string& file, const ConfigPath& path) {
+  try {
+    const Value& root = loaded(path, file);
+    const auto has = [&](const char* key) { return root.is_map() && root.find(key) != nullptr; };
+    const bool scenario =
+        has("model") && (has("cluster") || has("training") || has("plan") || has("workload"));
+    const bool trainer = has("base_model");  // and a model_type, as a model has one
+    if (scenario || (is_model(root) && !trainer)) return false;
+  } catch (const ConfigError&) {  // no YAML, as scripts are none
+  }
+  try {
+    return is_regular_file(file) && format_of(file) != JobFormat::scenario;
+  } catch (const ConfigError&) {
+    return false;
+  }
+}
+
+// Its devices follow from its plan, whose sizes the words need not say.
+bool is_framework_job(const Options& options, const ConfigPath& path) {
+  return !options.operands.empty() &&
+         is_framework_job(operand_file(options.operands.front(), path), path);
+}
+
 // A kind of cluster, as dgx-h100, is one of so many devices only with their number.
 void require_number(const std::string& cluster, const ConfigPath& path) {
   const Value found = resolve_config(path, "clusters", scalar_value(cluster)).value;
@@ -98,6 +127,7 @@ void add_cluster(const Options& options, const ConfigPath& path, std::vector<std
     if (gpus.devices > 0) all.push_back(fmt::format("cluster.devices={}", gpus.devices));
     return;
   }
+  if (gpus.devices == 0 && is_framework_job(options, path)) return;
   if (gpus.devices == 0) require_number(name, path);
   all.push_back(gpus.devices > 0
                     ? fmt::format("cluster={{base: {}, devices: {}}}", name, gpus.devices)
@@ -107,13 +137,20 @@ void add_cluster(const Options& options, const ConfigPath& path, std::vector<std
                             shortened(gpus.device)));
 }
 
-// Adds a line to what is assumed.
-void note_model(Value& root, const std::string& line) {
+// Adds lines to what is assumed.
+void note_assumed(Value& root, const std::vector<std::string>& added) {
   Value lines, assumed;
   lines.kind = Value::Kind::sequence;
-  lines.items.push_back(scalar_value(line));
+  for (const auto& line : added) lines.items.push_back(scalar_value(line));
   assumed.set("training", std::move(lines));
   root.set("assumed", std::move(assumed));
+}
+
+// Which adapters there may be follows from the model's layers.
+void fit_job_to_model(const ConfigPath& path, ImportedJob& job) {
+  const Value* model = job.scenario.find("model");
+  if (has_targets(job) && model != nullptr && model->is_scalar())
+    fit_adapters(job, find_model(*model, path));
 }
 
 }  // namespace
@@ -166,7 +203,7 @@ Value scenario_of_model(const std::string& model, const std::vector<std::string>
   const bool named = file != model && std::ranges::count(names, stem) > 0;
   root.set("model", scalar_value(named ? stem : file));
   if (named && stem != model)
-    note_model(root, fmt::format("model {} (for {})", stem, quote(model)));
+    note_assumed(root, {fmt::format("model {} (for {})", stem, quote(model))});
   for (const auto& assignment : assignments)
     assign_path(root, assignment, mark_of_argument("--set", assignment));
   const Value* cluster = root.find("cluster");
@@ -181,17 +218,68 @@ Value scenario_of_model(const std::string& model, const std::vector<std::string>
   return root;
 }
 
+void complete_job(const Options& options, const ConfigPath& path, ImportedJob& job,
+                  const std::vector<LoggedSetting>& logged) {
+  set_model_of_recipe(job, config_names(path, "models"));
+  if (!options.cluster.empty()) {
+    find_config(path, "clusters", options.cluster, mark_of_argument("--cluster", options.cluster));
+    set_cluster(job, options.cluster);
+  }
+  for (const LoggedSetting& one : logged) {
+    if (std::ranges::find(job.missing, one.key, &MissingKey::key) == job.missing.end()) continue;
+    const std::string assignment = one.key + "=" + one.value;
+    set_key(job, assignment, mark_of_argument("the log", assignment));
+    job.notes.push_back(fmt::format("{} {} is the log's", one.key, one.value));
+  }
+  for (const auto& assignment : options.assignments)
+    set_key(job, assignment, mark_of_argument("--set", assignment));
+  fit_job_to_model(path, job);
+  if (options.cluster.empty()) return;
+  const Value cluster = resolve_config(path, "clusters", scalar_value(options.cluster)).value;
+  const Value* node = cluster.find("devices_per_node");
+  const double devices = node == nullptr ? 0 : parse_count(node->text).value_or(0);
+  assume_missing(job, static_cast<std::int64_t>(devices));
+}
+
+void require_complete(const ImportedJob& job, const std::string& file) {
+  if (job.missing.empty()) return;
+  const MissingKey& key = job.missing.front();
+  throw ConfigError({file, 0, 0}, "does not say " + key.key, key.remedy);
+}
+
+std::vector<std::string> notes_of(const ImportedJob& job) {
+  std::vector<std::string> lines = job.notes;
+  for (const auto& word : job.left_out) lines.push_back("left out: " + word);
+  return lines;
+}
+
+namespace {
+
+// A framework's job as a scenario; what was taken for granted or left out is what it assumes.
+Value scenario_of_job(const std::string& file, const Options& options, const ConfigPath& path) {
+  ImportedJob job = read_job(file, options.recipe);
+  complete_job(options, path, job);
+  require_complete(job, file);
+  if (const auto notes = notes_of(job); !notes.empty()) note_assumed(job.scenario, notes);
+  return std::move(job.scenario);
+}
+
+}  // namespace
+
 std::string scenario_operand(const std::string& operand, const Options& options,
                              const ConfigPath& path) {
   std::string file = operand_file(operand, path);
-  if (!is_model(loaded(path, file))) return file;
   // As document_name(): no file has this name.
   std::string key = "//" + joined_path(folder_of(file), stem_of(file)) + ".yaml";
-  if (!path.loaded->contains(key)) {
-    Value root = scenario_of_model(operand, options.assignments, path);
-    if (options.command == "plan") root.erase("plan");  // it searches what is not written
-    path.loaded->emplace(key, std::move(root));
+  if (path.loaded->contains(key)) return key;
+  if (is_framework_job(file, path)) {
+    path.loaded->emplace(key, scenario_of_job(file, options, path));
+    return key;
   }
+  if (!is_model(loaded(path, file))) return file;
+  Value root = scenario_of_model(operand, options.assignments, path);
+  if (options.command == "plan") root.erase("plan");  // it searches what is not written
+  path.loaded->emplace(key, std::move(root));
   return key;
 }
 

@@ -1,4 +1,5 @@
-// A scenario in words: a model's name where a scenario may stand, and --gpus, --cluster, --batch,
+// A scenario in words: a model's name or a framework's job where a scenario may stand, and --gpus,
+// --cluster, --batch,
 // --sequence, --precision and --framework, which set values as --set does.
 #pragma once
 
@@ -9,6 +10,8 @@
 #include "costmodel/config/search_path.hpp"
 #include "costmodel/config/value.hpp"
 #include "planner/commands/options.hpp"
+#include "planner/exchange/imported_job.hpp"
+#include "planner/logs/training_log.hpp"
 
 namespace planner {
 
@@ -32,8 +35,21 @@ costmodel::Value scenario_of_model(const std::string& model,
                                    const std::vector<std::string>& assignments,
                                    const costmodel::ConfigPath& path);
 
-// The file of a scenario that an operand names. Of a model the scenario is made, and is from then
-// on what loaded() gives for the name returned.
+// What the command line adds to an imported job: --cluster, --set, and, where neither the file nor
+// these have a number of devices, the fewest full nodes of the cluster that its plan divides. What
+// it does not state is taken from its log, if that does: `logged`.
+void complete_job(const Options& options, const costmodel::ConfigPath& path, ImportedJob& job,
+                  const std::vector<LoggedSetting>& logged = {});
+
+// Throws ConfigError for the first key that a prediction needs and nobody says.
+void require_complete(const ImportedJob& job, const std::string& file);
+
+// What was assumed of a job and what was left out, a line each.
+std::vector<std::string> notes_of(const ImportedJob& job);
+
+// The file of a scenario that an operand names. Of a model, and of a job in a framework's own words
+// (with complete_job()), the scenario is made, and is from then on what loaded() gives for the name
+// returned.
 std::string scenario_operand(const std::string& operand, const Options& options,
                              const costmodel::ConfigPath& path);
 

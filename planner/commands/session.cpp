@@ -21,8 +21,6 @@
 #include "costmodel/serving/engine.hpp"
 #include "costmodel/serving/serving_reader.hpp"
 #include "planner/commands/scenario_words.hpp"
-#include "planner/exchange/fitting_adapters.hpp"
-#include "planner/exchange/hub_names.hpp"
 #include "planner/frameworks/read_job.hpp"
 #include "planner/page/json_page.hpp"
 #include "planner/page/serving_page.hpp"
@@ -287,43 +285,6 @@ std::vector<std::string> note_lines(const std::vector<std::string>& notes) {
   return lines;
 }
 
-namespace {
-
-// Which adapters there may be follows from the model's layers.
-void fit_job_to_model(const Session& session, ImportedJob& job) {
-  const Value* model = job.scenario.find("model");
-  if (has_targets(job) && model != nullptr && model->is_scalar())
-    fit_adapters(job, find_model(*model, session.path));
-}
-
-}  // namespace
-
-void complete_job(const Session& session, ImportedJob& job,
-                  const std::vector<LoggedSetting>& logged) {
-  const Options& options = session.options;
-  set_model_of_recipe(job, config_names(session.path, "models"));
-  if (!options.cluster.empty()) {
-    find_config(session.path, "clusters", options.cluster,
-                mark_of_argument("--cluster", options.cluster));
-    set_cluster(job, options.cluster);
-  }
-  for (const LoggedSetting& one : logged) {
-    if (std::ranges::find(job.missing, one.key, &MissingKey::key) == job.missing.end()) continue;
-    const std::string assignment = one.key + "=" + one.value;
-    set_key(job, assignment, mark_of_argument("the log", assignment));
-    job.notes.push_back(fmt::format("{} {} is the log's", one.key, one.value));
-  }
-  for (const auto& assignment : options.assignments)
-    set_key(job, assignment, mark_of_argument("--set", assignment));
-  fit_job_to_model(session, job);
-  if (options.cluster.empty()) return;
-  const Value cluster =
-      resolve_config(session.path, "clusters", scalar_value(options.cluster)).value;
-  const Value* node = cluster.find("devices_per_node");
-  const double devices = node == nullptr ? 0 : parse_count(node->text).value_or(0);
-  assume_missing(job, static_cast<std::int64_t>(devices));
-}
-
 JobOperand read_job_operand(const Session& session, const std::string& operand,
                             std::vector<std::string>& told,
                             const std::vector<LoggedSetting>& logged) {
@@ -336,13 +297,9 @@ JobOperand read_job_operand(const Session& session, const std::string& operand,
     return {load_scenario(file, session.path, options.assignments), std::move(written)};
   }
   ImportedJob job = read_job(file, options.recipe);
-  complete_job(session, job, logged);
-  if (!job.missing.empty()) {
-    const MissingKey& key = job.missing.front();
-    throw ConfigError({file, 0, 0}, "does not say " + key.key, key.remedy);
-  }
-  for (const auto& note : job.notes) told.push_back("note: " + note);
-  for (const auto& word : job.left_out) told.push_back("note: left out: " + word);
+  complete_job(options, session.path, job, logged);
+  require_complete(job, file);
+  for (std::string& line : note_lines(notes_of(job))) told.push_back(std::move(line));
   return {read_scenario(job.scenario, stem_of(file), session.path), job.scenario};
 }
 

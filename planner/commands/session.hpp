@@ -133,12 +133,6 @@ std::vector<std::string> plan_warnings(const Options& options, const costmodel::
 // Notes as lines for standard error.
 std::vector<std::string> note_lines(const std::vector<std::string>& notes);
 
-// What the command line adds to an imported job: --cluster, --set, and, where neither the file nor
-// these have a number of devices, the fewest full nodes of the cluster that its plan divides. What
-// it does not state is taken from its log, if that does: `logged`.
-void complete_job(const Session& session, ImportedJob& job,
-                  const std::vector<LoggedSetting>& logged = {});
-
 // A job as an operand of a command: a scenario, or a framework's own words.
 struct JobOperand {
   costmodel::Scenario scenario;

@@ -46,7 +46,14 @@ constexpr auto same_sizes = std::to_array<NamePair>({
     {"RedPajama-INCITE-Chat-3B", "RedPajama-INCITE-3B"},
     {"RedPajama-INCITE-Instruct-3B", "RedPajama-INCITE-3B"},
     {"Qwen3-Coder-30B-A3B", "Qwen3-30B-A3B"},
+    {"Qwen3-Reranker-0.6B", "Qwen3-0.6B"},
     {"Qwen3-Reranker-4B", "Qwen3-4B"},
+    {"Qwen3-Reranker-8B", "Qwen3-8B"},
+    {"Qwen3-VL-Reranker", "Qwen3-VL"},
+    {"Qwen3-VL-Embedding", "Qwen3-VL"},
+    {"Plano-Orchestrator-4B", "Qwen3-4B"},
+    {"llama4-17bx16e", "Llama-4-Scout"},  // as torchtitan calls them
+    {"llama4-17bx128e", "Llama-4-Maverick"},
     {"Qwen3-Embedding-0.6B", "Qwen3-0.6B"},
     {"Qwen3-Embedding-4B", "Qwen3-4B"},
     {"Qwen3-Embedding-8B", "Qwen3-8B"},
@@ -76,14 +83,12 @@ constexpr auto same_sizes = std::to_array<NamePair>({
     {"Phi-4-multimodal", ""},
     {"Phi-4-mini-flash", ""},
     {"GLM-4.6V-Flash", "GLM-4.1V-9B"},
-    {"GLM-4.5V", ""},
     {"GLM-Z1-9B-0414", "GLM-4-9B-0414"},
     {"GLM-Z1-32B-0414", "GLM-4-32B-0414"},
     {"glm4-9B", "GLM-4-9B-0414"},  // as slime calls them
     {"glm4-32B", "GLM-4-32B-0414"},
     {"glm4.7-30B-A3B", "GLM-4.7-Flash"},
     {"moonlight", "Moonlight-16B-A3B"},
-    {"GLM-4.6V", ""},
     {"TinyLlama_v1.1", "TinyLlama-1.1B"},
     {"codegemma-2b", "gemma-2b"},
     {"codegemma-7b", "gemma-7b"},
@@ -102,6 +107,30 @@ constexpr auto same_sizes = std::to_array<NamePair>({
     {"MiniMax-M2.5", "MiniMax-M2"},
     {"vicuna-7b-v1.5", "Llama-2-7b"},
     {"vicuna-13b-v1.5", "Llama-2-13b"},
+});
+
+// Models that see or hear, by the config.json of both: the language model alone is known here.
+constexpr auto language_models = std::to_array<NamePair>({
+    {"Qwen2.5-Omni-3B", "Qwen2.5-3B"},
+    {"Qwen2.5-Omni-7B", "Qwen2-7B"},
+    {"Qwen3-Omni-30B-A3B", "Qwen3-30B-A3B"},
+    {"Qwen2-Audio-7B", "Qwen1.5-7B"},
+    {"InternVL3-2B", "Qwen2-1.5B"},
+    {"InternVL3-8B", "Qwen2-7B"},
+    {"InternVL3_5-30B-A3B", "Qwen3-30B-A3B"},
+    {"InternVL3_5-GPT-OSS-20B", "gpt-oss-20b"},
+    {"Ovis2.5-2B", "Qwen3-1.7B"},
+    {"Ovis2.5-9B", "Qwen3-8B"},
+    {"Keye-VL-1_5-8B", "Qwen3-8B"},
+    {"Keye-VL-8B", "Qwen3-8B"},
+    {"MiniCPM-V-2_6", "Qwen2-7B"},
+    {"MiniCPM-o-2_6", "Qwen2-7B"},
+    {"MiniCPM-V-4_5", "Qwen3-8B"},
+    {"Kimi-VL-A3B", "Moonlight-16B-A3B"},
+    {"GLM-4.5V", "GLM-4.5-Air"},
+    {"GLM-4.6V", "GLM-4.5-Air"},
+    {"jina-reranker-m0", "Qwen2-VL-2B"},
+    {"SmolVLM2-2.2B", "SmolLM2-1.7B"},
 });
 
 char small(char c) { return static_cast<char>(std::tolower(static_cast<unsigned char>(c))); }
@@ -174,12 +203,21 @@ void name_model(ImportedJob& job, std::string name) {
   name.erase(0, name.rfind('/') + 1);
   // Meta's own name of Llama 3 begins with it.
   if (name.starts_with("Meta-")) name.erase(0, std::string_view("Meta-").size());
-  for (const auto& [other, ours] : same_sizes) {
+  const auto begins = [&name](std::string_view other) {
     const bool same = std::ranges::equal(std::string_view(name).substr(0, other.size()), other,
                                          [](char a, char b) { return small(a) == small(b); });
-    if (!same || (name.size() > other.size() && is_digit(name[other.size()]))) continue;
+    return same && (name.size() == other.size() || !is_digit(name[other.size()]));
+  };
+  for (const auto& [other, ours] : same_sizes) {
+    if (!begins(other)) continue;
     if (ours.empty()) return;
     job.notes.push_back(fmt::format("{} has the sizes of {}", other, ours));
+    name.replace(0, other.size(), ours);
+    break;
+  }
+  for (const auto& [other, ours] : language_models) {
+    if (!begins(other)) continue;
+    job.left_out.push_back(fmt::format("what {} sees or hears with: priced as {}", other, ours));
     name.replace(0, other.size(), ours);
     break;
   }

@@ -31,6 +31,13 @@ void miss_key(ImportedJob& job, const char* part, const std::string& key, std::s
   job.missing.push_back({fmt::format("{}.{}", part, key), std::move(remedy)});
 }
 
+void assume_sequence(ImportedJob& job) {
+  const auto at = std::ranges::find(job.missing, "training.sequence", &MissingKey::key);
+  if (at == job.missing.end()) return;
+  at->otherwise = "2048";
+  at->because = "for no setting limits the samples' length";
+}
+
 void miss_cluster(ImportedJob& job) {
   miss_key(job, "cluster", "base",
            "which devices they are, the file does not say: add --cluster NAME (see `shardplan list "

@@ -67,6 +67,8 @@ ImportedJob job_of(JobFormat format);
 // Sets `part`.`key`; or names it as missing, with the word REPLACE in its place.
 void put_key(ImportedJob& job, const char* part, const std::string& key, const std::string& text);
 void miss_key(ImportedJob& job, const char* part, const std::string& key, std::string remedy);
+// Of a job on samples whose length no setting limits: what is assumed with a cluster.
+void assume_sequence(ImportedJob& job);
 // The name of its devices, which no file has.
 void miss_cluster(ImportedJob& job);
 

@@ -101,6 +101,7 @@ ImportedJob import_slime(const std::string& text, const std::string& file) {
   translate(all);
   ImportedJob job = import_megatron(all);
   job.format = JobFormat::slime;
+  assume_sequence(job);
   job.notes.emplace_back(
       "the actor's update alone: rollout, reward and reference are left out; every sequence is as "
       "long as the longest");

@@ -4,11 +4,16 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdlib>
+#include <numeric>
+#include <optional>
 #include <string_view>
 #include <utility>
 
 #include "costmodel/base/error.hpp"
 #include "costmodel/base/escape.hpp"
+#include "costmodel/base/path.hpp"
+#include "planner/exchange/hub_names.hpp"
 #include "planner/exchange/lines.hpp"
 #include "planner/exchange/shell_script.hpp"
 #include "planner/frameworks/file_settings.hpp"
@@ -16,6 +21,7 @@
 #include "planner/frameworks/python_settings.hpp"
 #include "planner/frameworks/torchtitan_fields.hpp"
 #include "planner/frameworks/torchtitan_flavors.hpp"
+#include "planner/frameworks/trainer_words.hpp"
 
 namespace planner {
 
@@ -97,6 +103,8 @@ class TorchtitanImport {
             : fmt::format("torchtitan's {} {}", shortened(name), shortened(flavor));
     miss("model", "base",
          fmt::format("the model, {}: --set model=NAME (see `shardplan list models`)", said));
+    const bool whole = flavor.find('/') != std::string::npos;  // a name on a hub
+    if (!flavor.empty()) name_model(job, whole ? flavor : name + "-" + flavor);
   }
 
   void read_degrees() {
@@ -397,6 +405,87 @@ class TorchtitanImport {
   const TorchtitanFlavor* flavor_ = nullptr;
 };
 
+bool holds_torchtitan_command(const std::string& text) {
+  const auto holds = [&](const char* word) { return text.find(word) != std::string::npos; };
+  return holds("torchtitan.train") || holds("torchtitan/train.py") || holds("run_train.sh");
+}
+
+// A command of torchtitan: its fields, those of the configuration that it names in front.
+struct TorchtitanCommand {
+  std::vector<SetField> fields;
+  std::int64_t devices = 0;  // 0: not said
+  std::string config;        // "llama3_8b"
+};
+
+// "KEY=VALUE KEY=VALUE".
+std::vector<SetField> fields_in(std::string_view settings) {
+  std::vector<SetField> fields;
+  while (!settings.empty()) {
+    const std::size_t end = std::min(settings.find(' '), settings.size());
+    const std::size_t equals = settings.find('=');
+    fields.push_back({std::string(settings.substr(0, equals)),
+                      {std::string(settings.substr(equals + 1, end - equals - 1))},
+                      {},
+                      "",
+                      ""});
+    settings.remove_prefix(std::min(end + 1, settings.size()));
+  }
+  return fields;
+}
+
+std::string shell_variable(const ShellScript& script, const char* name) {
+  const auto found = script.variables.find(name);
+  const bool known = found != script.variables.end() && found->second.size() == 1;
+  return known ? found->second.front().text : "";
+}
+
+TorchtitanCommand read_torchtitan_command(const std::string& text, const std::string& file) {
+  const ShellScript script = read_shell(text, file);
+  const auto starts = [](const ShellWord& word) { return holds_torchtitan_command(word.text); };
+  TorchtitanCommand command;
+  for (const ShellWords& words : script.commands) {
+    const auto program = std::ranges::find_if(words, starts);
+    if (program == words.end()) continue;
+    command.devices = launched_by(script, words).world_size;
+    command.fields = flags_of({program + 1, words.end()});
+  }
+  std::string config = shell_variable(script, "CONFIG_FILE");
+  if (config.empty()) config = shell_variable(script, "CONFIG");
+  std::erase_if(command.fields, [&](const SetField& set) {
+    const bool names =
+        set.name == "config" || set.name == "job.config_file" || set.name == "job.config-file";
+    if (names && !set.values.empty()) config = set.values.front();
+    return names || set.name == "module";
+  });
+  if (const std::string count = shell_variable(script, "NGPU"); command.devices == 0)
+    command.devices = std::strtol(count.c_str(), nullptr, 10);
+  command.config = stem_of(config);
+  std::vector<SetField> all = fields_in(shipped_settings(command.config));
+  for (SetField& set : command.fields) {
+    set.field = set.name;
+    std::ranges::replace(set.field, '-', '_');
+    all.push_back(std::move(set));
+  }
+  command.fields = std::move(all);
+  return command;
+}
+
+ImportedJob import_torchtitan_command(const std::string& text, const std::string& file) {
+  TorchtitanCommand command = read_torchtitan_command(text, file);
+  const bool known = !shipped_settings(command.config).empty();
+  TorchtitanImport in(std::move(command.fields), std::max<std::int64_t>(0, command.devices));
+  in.read();
+  in.job.notes.push_back(
+      known
+          ? fmt::format("what the command leaves out is that of {}, as torchtitan shipped it in "
+                        "2025",
+                        command.config)
+          : fmt::format("what {} says is not known here: torchtitan's defaults stand instead",
+                        command.config.empty() ? "the configuration" : shortened(command.config)));
+  if (!known) name_model(in.job, command.config);
+  return std::move(in.job);
+}
+
 }  // namespace
 
 bool holds_torchtitan(const std::string& text) {
@@ -410,10 +499,13 @@ bool holds_torchtitan(const std::string& text) {
                       text.find("config.parallelism.") != std::string::npos ||
                       (text.find("torchtitan") != std::string::npos &&
                        text.find("Trainer.Config") != std::string::npos);
-  return toml || python;
+  return toml || python || (holds_torchtitan_command(text) && text.find("--") != std::string::npos);
 }
 
 ImportedJob import_torchtitan(const std::string& text, const std::string& file) {
+  const bool fields_alone = has_line(text, "[training]") || has_line(text, "[parallelism]");
+  if (!fields_alone && !is_python(text) && holds_torchtitan_command(text))
+    return import_torchtitan_command(text, file);
   const std::int64_t devices = launched_in(text, file).world_size;
   std::vector<SetField> fields = is_python(text)
                                      ? read_python_settings(here_document(text, "PYTHON"), file)

@@ -259,6 +259,7 @@ class TrainerImport {
     const std::int64_t length = fields_.number("max_length", from_.defaults.sequence, 0);
     if (length == 0) {
       miss_key(job, "training", "sequence", "tokens of a sequence: --set training.sequence=N");
+      assume_sequence(job);
     } else {
       put("training", "sequence", std::to_string(length));
       assume("max_length", std::to_string(length));
@@ -400,6 +401,11 @@ class TrainerImport {
       adapter = truth("use_peft", false) || fields_.has("lora_r") ? "lora" : from_.defaults.adapter;
     const bool four = reads_four_bits();
     const bool rotates = adapter == "oft";
+    for (const char* kind : {"adalora", "longlora", "lora_llm", "dora"}) {
+      if (adapter != kind) continue;
+      leave_out(fields_.written("adapter"), "priced as lora");
+      adapter = "lora";
+    }
     if (rotates) adapter = "lora";
     if (adapter == "lora" && four) adapter = "qlora";
     if (adapter == "none" || adapter == "null") adapter = "full";

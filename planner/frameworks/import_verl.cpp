@@ -9,6 +9,7 @@
 
 #include "costmodel/base/error.hpp"
 #include "costmodel/base/escape.hpp"
+#include "costmodel/base/path.hpp"
 #include "planner/exchange/hub_names.hpp"
 #include "planner/exchange/lines.hpp"
 #include "planner/frameworks/overrides_text.hpp"
@@ -69,6 +70,7 @@ class VerlImport {
         megatron_(text.find("actor.megatron.") != std::string::npos ||
                   text.find("actor.strategy=megatron") != std::string::npos ||
                   text.find("ppo_megatron_trainer") != std::string::npos),
+        stem_(stem_of(file)),
         fields_(read_overrides(text, file).fields, verl_harmless) {}
 
   void read() {
@@ -129,6 +131,8 @@ class VerlImport {
     miss_key(job, "model", "base",
              fmt::format("{}: --set model=NAME, or its config.json: --set model=./config.json",
                          name.empty() ? "no setting names the model" : shortened(name)));
+    // Scripts whose model is in a variable are called after it.
+    if (name.empty() || name.starts_with('$')) name = stem_;
     name_model(job, std::move(name));
   }
 
@@ -238,6 +242,7 @@ class VerlImport {
   }
 
   bool supervised_, megatron_;
+  std::string stem_;
   std::int64_t tp_ = 1, pp_ = 1, cp_ = 1, dp_ = 1;
   std::int64_t rank_ = 0;  // of adapters; 0: none
   SettingFields fields_;

@@ -12,6 +12,7 @@
 #include "costmodel/config/yaml.hpp"
 #include "planner/exchange/lines.hpp"
 #include "planner/exchange/python_recipe.hpp"
+#include "planner/frameworks/argument_dialects.hpp"
 #include "planner/frameworks/import_megatron.hpp"
 #include "planner/frameworks/import_nanotron.hpp"
 #include "planner/frameworks/import_neox.hpp"
@@ -42,10 +43,12 @@ std::string link_in(const std::string& text) {
 JobFormat format_of_text(const std::string& text, const std::string& file) {
   if (holds_megatron_log(text)) return JobFormat::megatron;
   if (holds_slime(text) && !file.ends_with(".py")) return JobFormat::slime;
+  if (holds_nemo_yaml(text)) return JobFormat::nemo;
   if (holds_neox(text)) return JobFormat::gpt_neox;
   if (holds_deepspeed(text)) return JobFormat::deepspeed;
   if (holds_nanotron(text)) return JobFormat::nanotron;
   if (holds_verl(text) && !file.ends_with(".py")) return JobFormat::verl;
+  if (holds_swift_megatron(text)) return JobFormat::ms_swift;
   if (const auto trainer = trainer_format(text)) return *trainer;
   if (holds_torchtitan(text)) return JobFormat::torchtitan;
   const bool scenario = has_line(text, "model:") || has_line(text, "training:");
@@ -110,6 +113,9 @@ ImportedJob read_job(const std::string& file, const std::string& recipe) {
                     text = python ? python_recipe(all, file, recipe, &chosen) : all;
   const JobFormat format = format_of_text(all, file);
   if (format == JobFormat::deepspeed) return import_deepspeed(text, file);
+  if (format == JobFormat::nemo && holds_nemo_yaml(text)) return import_nemo_yaml(text, file);
+  if (format == JobFormat::ms_swift && holds_swift_megatron(text))
+    return import_swift_megatron(text, file);
   if (format == JobFormat::bridge || format == JobFormat::nemo) {
     ImportedJob job = import_overrides(text, file);
     // The function's name, that of the recipe it begins with, and the file's, called after its

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <utility>
 
 namespace planner {
 
@@ -21,6 +22,47 @@ constexpr std::array<TorchtitanFlavor, 11> flavors{
      {"deepseek_v3", "16B", "deepseek-v2-lite", 27, 2048, 16, 16, 10944, 102400, 64, 6, 1408},
      {"deepseek_v3", "236B", "deepseek-v2", 60, 5120, 128, 128, 12288, 102400, 160, 6, 1536},
      {"deepseek_v3", "671B", "deepseek-v3", 61, 7168, 128, 128, 18432, 129280, 256, 8, 2048}}};
+
+// torchtitan/models/*/train_configs of 2025-12; what stands there at torchtitan's default is left
+// out.
+constexpr auto shipped = std::to_array<std::pair<std::string_view, std::string_view>>({
+    {"llama3_8b",
+     "model.name=llama3 model.flavor=8B training.local_batch_size=1 training.seq_len=8192 "
+     "activation_checkpoint.mode=selective activation_checkpoint.selective_ac_option=op"},
+    {"llama3_70b",
+     "model.name=llama3 model.flavor=70B training.local_batch_size=8 training.seq_len=8192 "
+     "parallelism.tensor_parallel_degree=8 activation_checkpoint.mode=full"},
+    {"llama3_405b",
+     "model.name=llama3 model.flavor=405B training.local_batch_size=2 training.seq_len=8192 "
+     "parallelism.tensor_parallel_degree=8 parallelism.enable_async_tensor_parallel=true "
+     "activation_checkpoint.mode=full compile.enable=true model.converters=float8 "
+     "quantize.linear.float8.enable_fsdp_float8_all_gather=true"},
+    {"llama4_17bx16e",
+     "model.name=llama4 model.flavor=17bx16e training.local_batch_size=8 training.seq_len=8192 "
+     "parallelism.tensor_parallel_degree=8 parallelism.expert_tensor_parallel_degree=8 "
+     "activation_checkpoint.mode=full"},
+    {"llama4_17bx128e",
+     "model.name=llama4 model.flavor=17bx128e training.local_batch_size=1 training.seq_len=8192 "
+     "parallelism.tensor_parallel_degree=8 parallelism.pipeline_parallel_degree=4 "
+     "parallelism.expert_tensor_parallel_degree=8 activation_checkpoint.mode=full"},
+    {"qwen3_0.6b",
+     "model.name=qwen3 model.flavor=0.6B training.local_batch_size=4 training.seq_len=4096 "
+     "activation_checkpoint.mode=selective activation_checkpoint.selective_ac_option=op"},
+    {"qwen3_1.7b",
+     "model.name=qwen3 model.flavor=1.7B training.local_batch_size=4 training.seq_len=4096 "
+     "activation_checkpoint.mode=selective activation_checkpoint.selective_ac_option=op"},
+    {"qwen3_32b",
+     "model.name=qwen3 model.flavor=32B training.local_batch_size=2 training.seq_len=4096 "
+     "activation_checkpoint.mode=full"},
+    {"deepseek_v3_16b",
+     "model.name=deepseek_v3 model.flavor=16B training.local_batch_size=4 training.seq_len=4096 "
+     "parallelism.expert_parallel_degree=8 activation_checkpoint.mode=selective "
+     "activation_checkpoint.selective_ac_option=op compile.enable=true"},
+    {"deepseek_v3_671b",
+     "model.name=deepseek_v3 model.flavor=671B training.local_batch_size=4 training.seq_len=4096 "
+     "activation_checkpoint.mode=selective activation_checkpoint.selective_ac_option=op "
+     "compile.enable=true"},
+});
 
 // What all of torchtitan's decoders have: RMSNorm, gated MLPs, rotary positions, no biases, an
 // output projection of its own. (Its flavors with tied embeddings are not in the table.)
@@ -57,6 +99,12 @@ const TorchtitanFlavor* flavor_named(std::string_view name, std::string_view fla
     return one.name == name && one.flavor == flavor;
   });
   return found == flavors.end() ? nullptr : found;
+}
+
+std::string_view shipped_settings(std::string_view config) {
+  const auto* found =
+      std::ranges::find(shipped, config, &std::pair<std::string_view, std::string_view>::first);
+  return found == shipped.end() ? "" : found->second;
 }
 
 }  // namespace planner

@@ -28,4 +28,8 @@ const TorchtitanFlavor* flavor_of(const costmodel::ModelSpec& model);
 // The flavor of this name in a configuration; null for any other.
 const TorchtitanFlavor* flavor_named(std::string_view name, std::string_view flavor);
 
+// The settings of a configuration that torchtitan ships, as "field=value field=value"; empty for
+// one that is not known here.
+std::string_view shipped_settings(std::string_view config);
+
 }  // namespace planner

@@ -11,7 +11,6 @@
 #include "costmodel/base/error.hpp"
 #include "costmodel/base/escape.hpp"
 #include "planner/exchange/lines.hpp"
-#include "planner/exchange/shell_script.hpp"
 #include "planner/frameworks/file_settings.hpp"
 #include "planner/frameworks/launcher_words.hpp"
 
@@ -156,27 +155,6 @@ std::optional<JobFormat> format_of_command(const ShellWords& words) {
                                                          : JobFormat::trainer;
 }
 
-// "--lora_target q_proj v_proj" has two values, "--bf16" the value true.
-std::vector<SetField> flags_of(const ShellWords& words) {
-  std::vector<SetField> fields;
-  for (const ShellWord& word : words) {
-    if (word.text.starts_with("--")) {
-      const std::size_t equals = std::min(word.text.find('='), word.text.size());
-      std::string name = word.text.substr(2, equals - 2);
-      fields.push_back({trainers_field(name), {}, word.mark, "", std::move(name)});
-      if (equals < word.text.size()) fields.back().values = {word.text.substr(equals + 1)};
-    } else if (!fields.empty() && word.text.ends_with(".py")) {
-      continue;  // the script that a launcher starts
-    } else if (!fields.empty()) {
-      fields.back().values.push_back(word.text);
-    }
-    if (!fields.empty() && !word.unknown.empty()) fields.back().unknown = word.unknown;
-  }
-  for (SetField& field : fields)
-    if (field.values.empty() && field.unknown.empty()) field.values = {"true"};
-  return fields;
-}
-
 TrainerJob of_command(const std::string& text, const std::string& file) {
   const ShellScript script = read_shell(text, file);
   for (const ShellWords& command : script.commands) {
@@ -214,6 +192,31 @@ std::optional<JobFormat> yaml_format(const std::string& text) {
 }
 
 }  // namespace
+
+std::vector<SetField> flags_of(const ShellWords& words) {
+  std::vector<SetField> fields;
+  for (const ShellWord& word : words) {
+    if (word.text.starts_with("--")) {
+      const std::size_t equals = std::min(word.text.find('='), word.text.size());
+      std::string name = word.text.substr(2, equals - 2);
+      fields.push_back({trainers_field(name), {}, word.mark, "", std::move(name)});
+      if (equals < word.text.size()) fields.back().values = {word.text.substr(equals + 1)};
+    } else if (!fields.empty() && word.text.ends_with(".py")) {
+      continue;  // the script that a launcher starts
+    } else if (!fields.empty()) {
+      fields.back().values.push_back(word.text);
+    }
+    if (!fields.empty() && !word.unknown.empty()) fields.back().unknown = word.unknown;
+  }
+  for (SetField& field : fields)
+    if (field.values.empty() && field.unknown.empty()) field.values = {"true"};
+  return fields;
+}
+
+bool is_harmless_to_trainer(std::string_view name) {
+  return std::ranges::any_of(trainer_harmless(),
+                             [&](std::string_view word) { return name.starts_with(word); });
+}
 
 std::optional<JobFormat> trainer_format(const std::string& text) {
   if (const auto format = yaml_format(here_document(text, "YAML"))) return format;

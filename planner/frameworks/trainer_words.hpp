@@ -8,8 +8,10 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "planner/exchange/imported_job.hpp"
+#include "planner/exchange/shell_script.hpp"
 #include "planner/frameworks/setting_fields.hpp"
 
 namespace planner {
@@ -31,6 +33,12 @@ struct TrainerJob {
   SettingFields fields;
   std::int64_t devices = 0;  // 0: not written
 };
+
+// "--lora_target q_proj v_proj" has two values, "--bf16" the value true.
+std::vector<SetField> flags_of(const ShellWords& words);
+
+// Whether a setting of that name changes neither the time nor the memory of an iteration.
+bool is_harmless_to_trainer(std::string_view name);
 
 // Which of them a text is; nothing for another.
 std::optional<JobFormat> trainer_format(const std::string& text);

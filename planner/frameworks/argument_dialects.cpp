@@ -1,0 +1,426 @@
+#include "planner/frameworks/argument_dialects.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "costmodel/base/error.hpp"
+#include "costmodel/base/escape.hpp"
+#include "planner/exchange/hub_names.hpp"
+#include "planner/exchange/lines.hpp"
+#include "planner/exchange/shell_script.hpp"
+#include "planner/frameworks/file_settings.hpp"
+#include "planner/frameworks/import_megatron.hpp"
+#include "planner/frameworks/launcher_words.hpp"
+#include "planner/frameworks/megatron_script.hpp"
+#include "planner/frameworks/trainer_words.hpp"
+
+namespace planner {
+
+using namespace costmodel;
+
+namespace {
+
+using NamedArgument = std::pair<std::string_view, std::string_view>;
+
+// Of either program, without what stands in front of a name; an empty flag: it is read elsewhere.
+constexpr auto argument_names = std::to_array<NamedArgument>({
+    // ms-swift, swift/megatron/arguments
+    {"max_length", "--seq-length"},
+    {"packing_length", "--seq-length"},
+    {"microbatch_group_size_per_vp_stage", "--microbatch-group-size-per-virtual-pipeline-stage"},
+    // both
+    {"virtual_pipeline_model_parallel_size", "--num-virtual-stages-per-pipeline-rank"},
+    // NeMo 1, examples/nlp/language_modeling/conf
+    {"encoder_seq_length", "--seq-length"},
+    {"activations_checkpoint_granularity", "--recompute-granularity"},
+    {"activations_checkpoint_method", "--recompute-method"},
+    {"activations_checkpoint_num_layers", "--recompute-num-layers"},
+    {"rotary_percentage", "--rotary-percent"},
+    {"seq_len_interpolation_factor", "--rotary-seq-len-interpolation-factor"},
+    {"num_moe_experts", "--num-experts"},
+    {"qkv_bias", "--add-qkv-bias"},
+    {"ub_tp_comm_overlap", "--tp-comm-overlap"},
+    {"fp8_params", "--fp8-param-gather"},
+    {"fsdp", "--use-torch-fsdp2"},
+    {"optim.overlap_grad_sync", "--overlap-grad-reduce"},
+    {"optim.overlap_param_sync", "--overlap-param-gather"},
+});
+
+// Of a setting that is on unless it is false: what says so.
+constexpr auto switched_off = std::to_array<NamedArgument>({
+    {"masked_softmax_fusion", "--no-masked-softmax-fusion"},
+    {"bias_activation_fusion", "--no-bias-swiglu-fusion"},
+    {"bias_dropout_fusion", "--no-bias-dropout-fusion"},
+    {"bias_dropout_add_fusion", "--no-bias-dropout-fusion"},
+    {"overlap_p2p_comm", "--no-overlap-p2p-communication"},
+    {"share_embeddings_and_output_weights", "--untie-embeddings-and-output-weights"},
+    {"bias", "--disable-bias-linear"},
+});
+
+// What NeMo 1's settings begin with that change neither time nor memory, or are read elsewhere.
+constexpr auto nemo_harmless = std::to_array<std::string_view>(
+    {"defaults",
+     "run.",
+     "hydra.",
+     "exp_manager.",
+     "trainer.",
+     "name",
+     "restore_from",
+     "model.data.",
+     "model.optim.",
+     "model.nsys_profile",
+     "model.memory_profile",
+     "model.tokenizer.",
+     "model.native_amp",
+     "model.grad_",
+     "model.fp8",
+     "model.activation",
+     "model.normalization",
+     "model.use_scaled",
+     "model.use_cpu",
+     "model.resume",
+     "model.pre_process",
+     "model.post_process",
+     "model.persist_layer_norm",
+     "model.precision",
+     "model.onnx",
+     "model.apex",
+     "model.gradient",
+     "model.sync_batch",
+     "model.batch_p2p",
+     "model.layernorm_epsilon",
+     "model.do_layer_norm",
+     "model.headscale",
+     "model.transformer_block_type",
+     "model.normalize_attention",
+     "model.attention_type",
+     "model.hysteresis",
+     "model.fp32_residual",
+     "model.fp16_lm",
+     "model.mcore_gpt",
+     "model.megatron_amp",
+     "model.gc_interval",
+     "model.log_",
+     "model.deterministic",
+     "model.openai_gelu",
+     "model.onnx_safe",
+     "model.seed",
+     "model.rampup",
+     "model.sharp",
+     "model.use_emha",
+     "model.hidden_dropout_",
+     "model.num_micro_batches_with_partial",
+     "model.reduce_amax",
+     "model.reset_",
+     "model.use_flash",
+     "model.ffn_dropout",
+     "model.defer_embedding",
+     "model.wgrad_deferral",
+     "model.dist_ckpt",
+     "model.enable_autocast",
+     "model.transformer_engine",
+     "model.apply_"});
+
+bool is_off(const std::string& value) {
+  return value == "false" || value == "False" || value == "null" || value == "none" ||
+         value == "None";
+}
+bool is_on(const std::string& value) { return value == "true" || value == "True"; }
+
+const std::string& sole_value(const SetField& set) {
+  static const std::string nothing;
+  return set.values.empty() ? nothing : set.values.front();
+}
+
+// The settings of a program as arguments of Megatron-LM.
+class Dialect {
+ public:
+  explicit Dialect(std::vector<SetField> fields) : fields_(std::move(fields)) {}
+
+  // The last that is set of the name; null for none.
+  const SetField* find(std::string_view name) const {
+    const auto at = std::find_if(fields_.rbegin(), fields_.rend(),
+                                 [&](const SetField& set) { return set.field == name; });
+    return at == fields_.rend() ? nullptr : &*at;
+  }
+  std::string word(std::string_view name, std::string_view otherwise = "") const {
+    const SetField* set = find(name);
+    return set == nullptr || is_off(sole_value(*set)) ? std::string(otherwise) : sole_value(*set);
+  }
+  bool on(std::string_view name, bool otherwise = false) const {
+    const SetField* set = find(name);
+    return set == nullptr ? otherwise : is_on(sole_value(*set));
+  }
+
+  void add(const char* flag, std::vector<std::string> values = {}) {
+    arguments.list.push_back({flag, std::move(values), {}, ""});
+  }
+  // Unless the program's settings have it.
+  void add_usual(const char* flag, std::vector<std::string> values = {}) {
+    if (arguments.find(flag) == nullptr) add(flag, std::move(values));
+  }
+
+  // A setting under Megatron-LM's name for it; of switches the ones that are on.
+  void translate(const std::string& name, const SetField& set) {
+    const std::string& value = sole_value(set);
+    const auto* off = std::ranges::find(switched_off, name, &NamedArgument::first);
+    if (off != switched_off.end()) {
+      if (is_off(value)) arguments.list.push_back({std::string(off->second), {}, set.mark, ""});
+      return;
+    }
+    if (is_off(value) && set.unknown.empty()) return;
+    const auto* row = std::ranges::find(argument_names, name, &NamedArgument::first);
+    std::string flag = row == argument_names.end() ? "--" + name : std::string(row->second);
+    std::ranges::replace(flag, '_', '-');
+    arguments.list.push_back(
+        {flag, is_on(value) ? std::vector<std::string>{} : set.values, set.mark, set.unknown});
+  }
+
+  const std::vector<SetField>& fields() const { return fields_; }
+  MegatronArguments arguments;
+
+ private:
+  std::vector<SetField> fields_;
+};
+
+constexpr std::array<std::string_view, 3> swift_verbs{"sft", "pt", "rlhf"};
+
+// The words behind `megatron sft`, or behind the program that it starts; empty: none of these.
+ShellWords swift_words(const ShellScript& script) {
+  for (const ShellWords& command : script.commands) {
+    for (std::size_t i = 0; i < command.size(); ++i) {
+      const bool verb = command[i].text == "megatron" && i + 1 < command.size() &&
+                        std::ranges::find(swift_verbs, command[i + 1].text) != swift_verbs.end();
+      const bool program = command[i].text.find("cli/_megatron/") != std::string::npos;
+      if (!verb && !program) continue;
+      return {command.begin() + static_cast<std::ptrdiff_t>(i) + (verb ? 2 : 1), command.end()};
+    }
+  }
+  return {};
+}
+
+// What every one of the linear layers means, or its own names of them.
+Value swift_targets(const SetField* set) {
+  constexpr auto products = std::to_array<NamedArgument>({{"linear_qkv", "q k v"},
+                                                          {"linear_proj", "o"},
+                                                          {"linear_fc1", "gate up"},
+                                                          {"linear_fc2", "down"}});
+  Value list;
+  list.kind = Value::Kind::sequence;
+  for (const std::string& name : set == nullptr ? std::vector<std::string>{} : set->values) {
+    const auto* row = std::ranges::find(products, name, &NamedArgument::first);
+    for (std::string_view rest = row == products.end() ? "" : row->second; !rest.empty();) {
+      const std::size_t end = std::min(rest.find(' '), rest.size());
+      list.items.push_back(scalar_value(std::string(rest.substr(0, end))));
+      rest.remove_prefix(std::min(end + 1, rest.size()));
+    }
+  }
+  return list.items.empty() ? scalar_value("all-linear") : list;
+}
+
+void put_swift_adapters(ImportedJob& job, const Dialect& in) {
+  const std::string tuner = in.word("tuner_type", in.word("train_type", "full"));
+  if (tuner == "full") return;
+  if (tuner != "lora") {
+    const SetField* set = in.find(in.find("tuner_type") != nullptr ? "tuner_type" : "train_type");
+    job.left_out.push_back(fmt::format("{} {}: priced as lora, the tower is taken as frozen",
+                                       set->field, shortened(tuner)));
+  }
+  Value tuning;
+  tuning.set("method", scalar_value("lora"));
+  tuning.set("rank", scalar_value(in.word("lora_rank", "8")));
+  tuning.set("alpha", scalar_value(in.word("lora_alpha", "32")));
+  tuning.set("targets", swift_targets(in.find("target_modules")));
+  if (const std::string dropout = in.word("lora_dropout", "0.05"); dropout != "0")
+    tuning.set("dropout", scalar_value(dropout));
+  Value* training = job.scenario.find("training");
+  training->set("fine_tuning", std::move(tuning));
+  training->find("stack")->set("base", scalar_value("megatron-bridge"));
+}
+
+void name_swift_model(ImportedJob& job, const Dialect& in) {
+  std::string name = in.word("model", in.word("mcore_model", in.word("load")));
+  for (const char* converted : {"-mcore", "-Mcore"})
+    if (const auto at = name.rfind(converted); at != std::string::npos) name.erase(at);
+  job.scenario.set("model", Value{});
+  std::erase_if(job.missing, [](const MissingKey& one) { return one.key.starts_with("model."); });
+  miss_key(job, "model", "base",
+           fmt::format("{}: --set model=NAME",
+                       name.empty() ? "no setting names the model" : shortened(name)));
+  name_model(job, std::move(name));
+}
+
+// swift/megatron/arguments/megatron_args.py, the defaults that are not Megatron-LM's.
+void add_swift_defaults(Dialect& in) {
+  in.add_usual("--micro-batch-size", {"1"});
+  in.add_usual("--global-batch-size", {"16"});
+  in.add_usual("--recompute-granularity", {"selective"});
+  in.add_usual("--moe-token-dispatcher-type", {"alltoall"});
+  in.add_usual("--expert-tensor-parallel-size", {"1"});
+  for (const char* name : {"use_distributed_optimizer", "cross_entropy_loss_fusion"}) {
+    std::string flag = "--" + std::string(name);
+    std::ranges::replace(flag, '_', '-');
+    if (in.on(name, true)) in.add_usual(flag.c_str());
+  }
+  const std::string type = in.word("torch_dtype", "bfloat16");
+  if (!in.on("fp16") && type != "float32") in.add_usual(type == "float16" ? "--fp16" : "--bf16");
+  if (!in.on("accumulate_allreduce_grads_in_fp32")) in.add("--grad-reduce-in-bf16");
+}
+
+// "${.hidden_size}" stands for the setting of that name next to it.
+void resolve(SetField& set, const std::vector<SetField>& all) {
+  std::string& value = set.values.front();
+  if (!value.starts_with("${")) return;
+  const std::string group = set.field.substr(0, set.field.rfind('.') + 1);
+  const std::string other = value.starts_with("${.") && value.ends_with('}')
+                                ? group + value.substr(3, value.size() - 4)
+                                : "";
+  const auto at = std::ranges::find(all, other, &SetField::field);
+  if (at != all.end() && at->values.size() == 1) {
+    value = at->values.front();
+  } else {
+    set.unknown = value;
+  }
+}
+
+void add_nemo_block(Dialect& in) {
+  const std::string activation = in.word("model.activation", "gelu");
+  if (activation.ends_with("swiglu")) in.add("--swiglu");
+  if (activation.ends_with("geglu")) in.add("--quick-geglu");
+  if (activation == "squared-relu") in.add("--squared-relu");
+  const std::string norm = in.word("model.normalization", "layernorm1p");
+  if (norm == "rmsnorm") in.add("--normalization", {"RMSNorm"});
+  if (in.find("model.num_query_groups") != nullptr && !in.word("model.num_query_groups").empty())
+    in.add("--group-query-attention");
+  const std::string library = in.word("model.tokenizer.library"),
+                    type = in.word("model.tokenizer.type");
+  if (library == "megatron") in.add("--tokenizer-type", {type});
+  if (library == "huggingface") in.add("--tokenizer-model", {type});
+  const std::string model = in.word("model.tokenizer.model");
+  if (library == "sentencepiece") in.add("--tokenizer-type", {"SentencePieceTokenizer"});
+  if (!model.empty()) in.add("--tokenizer-model", {model.substr(model.rfind('/') + 1)});
+}
+
+void add_nemo_training(Dialect& in) {
+  const std::string precision = in.word("trainer.precision", "bf16");
+  if (precision.starts_with("bf16")) in.add("--bf16");
+  if (precision.starts_with("16")) in.add("--fp16");
+  if (in.on("model.fp8")) in.add("--fp8-format", {in.on("model.fp8_e4m3") ? "e4m3" : "hybrid"});
+  if (in.word("model.optim.name").find("distributed") != std::string::npos)
+    in.add("--use-distributed-optimizer");
+  if (in.word("model.optim.grad_sync_dtype").starts_with("bf")) in.add("--grad-reduce-in-bf16");
+  if (in.find("model.transformer_engine") == nullptr || !in.on("model.transformer_engine"))
+    in.add("--transformer-impl", {"local"});
+  if (in.on("model.use_flash_attention")) in.add("--use-flash-attn");
+  if (!in.on("model.overlap_p2p_comm")) in.add("--no-overlap-p2p-communication");
+}
+
+std::int64_t whole_in(const Dialect& in, const char* field) {
+  const std::string text = in.word(field);
+  const bool whole =
+      !text.empty() && text.size() < 8 && text.find_first_not_of("0123456789") == std::string::npos;
+  return whole ? std::stoll(text) : 0;
+}
+
+}  // namespace
+
+bool holds_swift_megatron(const std::string& text) {
+  return std::ranges::any_of(swift_verbs,
+                             [&](std::string_view verb) {
+                               return text.find("megatron " + std::string(verb) + " ") !=
+                                      std::string::npos;
+                             }) ||
+         text.find("cli/_megatron/") != std::string::npos;
+}
+
+ImportedJob import_swift_megatron(const std::string& text, const std::string& file) {
+  const ShellScript script = read_shell(text, file);
+  const ShellWords words = swift_words(script);
+  if (words.empty())
+    throw ConfigError({file, 0, 0}, "has no command that trains", "give the script that does");
+  std::vector<SetField> fields = flags_of(words);
+  for (SetField& set : fields) {
+    set.field = set.name;
+    std::ranges::replace(set.field, '-', '_');
+  }
+  Dialect in(std::move(fields));
+  for (const SetField& set : in.fields()) {
+    if (!is_harmless_to_trainer(set.field)) in.translate(set.field, set);
+  }
+  add_swift_defaults(in);
+  Launched launched = launched_by(script, words);
+  if (launched.world_size == 0) launched = launched_by_variables(script);
+  in.arguments.world_size = launched.world_size;
+  in.arguments.per_node = launched.per_node;
+  in.arguments.nodes = launched.nodes;
+  constexpr std::array<std::string_view, 12> own{
+      "--tuner-type",   "--train-type", "--lora-rank",      "--lora-alpha",
+      "--lora-dropout", "--load",       "--target-modules", "--model",
+      "--torch-dtype",  "--rlhf-type",  "--packing",        "--padding-free"};
+  std::erase_if(in.arguments.list, [&](const MegatronArgument& one) {
+    return std::ranges::find(own, one.flag) != own.end();
+  });
+  ImportedJob job = import_megatron(in.arguments);
+  job.format = JobFormat::ms_swift;
+  assume_sequence(job);
+  name_swift_model(job, in);
+  put_swift_adapters(job, in);
+  if (const SetField* set = in.find("rlhf_type")) {
+    job.left_out.push_back(
+        fmt::format("rlhf_type {}: priced as supervised fine-tuning: a reference model, pairs and "
+                    "sampling are not",
+                    shortened(sole_value(*set))));
+  }
+  job.notes.emplace_back("every sequence is taken as full: shorter samples take less time");
+  return job;
+}
+
+bool holds_nemo_yaml(const std::string& text) {
+  const auto nested = [&](const char* key) { return text.find(key) != std::string::npos; };
+  return has_line(text, "trainer:") && has_line(text, "model:") && nested(" micro_batch_size:") &&
+         nested(" tensor_model_parallel_size:") &&
+         (nested(" num_layers:") || nested(" encoder_seq_length:"));
+}
+
+ImportedJob import_nemo_yaml(const std::string& text, const std::string& file) {
+  std::vector<SetField> fields = read_yaml(text, file);
+  const std::vector<SetField> written = fields;
+  for (SetField& set : fields) {
+    if (!set.values.empty()) resolve(set, written);
+    if (set.field.starts_with("model.encoder.") || set.field.starts_with("model.decoder.")) {
+      throw ConfigError(set.mark, "an encoder and a decoder of NeMo 1 are not read here",
+                        "write the model yourself: --set model=FILE");
+    }
+  }
+  Dialect in(std::move(fields));
+  constexpr std::string_view model = "model.";
+  for (const SetField& set : in.fields()) {
+    const bool optim = set.field.starts_with("model.optim.overlap_");
+    const bool checkpoints = set.field.starts_with("model.activations_checkpoint") &&
+                             !in.word("model.activations_checkpoint_granularity").empty();
+    const bool multiplied = set.field == "model.ffn_hidden_size" && !set.unknown.empty();
+    const bool kept = optim || checkpoints || set.field == "model.fp8_params";
+    const bool harmless = std::ranges::any_of(
+        nemo_harmless, [&](std::string_view word) { return set.field.starts_with(word); });
+    // Its launcher writes stages of a rank where there is one rank, which has none.
+    const bool alone = set.field == "model.virtual_pipeline_model_parallel_size" &&
+                       in.word("model.pipeline_model_parallel_size", "1") == "1";
+    if (alone || multiplied || (harmless && !kept) || !set.field.starts_with(model)) continue;
+    in.translate(set.field.substr(model.size()), set);
+  }
+  add_nemo_block(in);
+  add_nemo_training(in);
+  in.arguments.per_node = whole_in(in, "trainer.devices");
+  in.arguments.world_size = in.arguments.per_node * whole_in(in, "trainer.num_nodes");
+  ImportedJob job = import_megatron(in.arguments);
+  job.format = JobFormat::nemo;
+  job.scenario.find("training")->find("stack")->set("base", scalar_value("nemo-2024"));
+  return job;
+}
+
+}  // namespace planner

@@ -1,0 +1,20 @@
+// Programs that train with Megatron Core and have its arguments under names of their own:
+// ms-swift's `megatron` commands and the YAML of NeMo 1. Both become the arguments of Megatron-LM,
+// read as such.
+#pragma once
+
+#include <string>
+
+#include "planner/exchange/imported_job.hpp"
+
+namespace planner {
+
+// "megatron sft --model Qwen/Qwen3-8B --tensor_model_parallel_size 2": ms-swift brings the model.
+bool holds_swift_megatron(const std::string& text);
+ImportedJob import_swift_megatron(const std::string& text, const std::string& file);
+
+// A YAML of NeMo 1's megatron_gpt_pretraining, with `trainer` and `model`.
+bool holds_nemo_yaml(const std::string& text);
+ImportedJob import_nemo_yaml(const std::string& text, const std::string& file);
+
+}  // namespace planner
