@@ -142,7 +142,11 @@ class NanotronImport {
     put("plan", "zero", fields_.number("optimizer.zero_stage", 0, 0));
     const bool scatters = fields_.word("parallelism.tp_mode", "ALL_REDUCE") == "REDUCE_SCATTER";
     if (tp > 1) put_key(job, "plan", "sequence_parallel", scatters ? "true" : "false");
-    fields_.find("parallelism.tp_linear_async_communication");
+    const bool waits = !fields_.flag("parallelism.tp_linear_async_communication", true);
+    if (tp > 1 && scatters && waits) {
+      job.left_out.push_back(fields_.written("parallelism.tp_linear_async_communication") +
+                             ": taken as true");
+    }
     const bool recomputes = fields_.flag("parallelism.recompute_layer", false);
     put_key(job, "plan", "recompute", recomputes ? "full" : "none");
     if (pp > 1) {

@@ -221,8 +221,16 @@ class TorchtitanImport {
     if (precision == "fp8" && gathers) put("training", "parameter_gather_precision", "fp8");
     for (const char* where :
          {"quantize.linear.float8.filter_fqns", "quantize.linear.mx.filter_fqns",
-          "quantize.grouped_mm.float8.fqns", "quantize.grouped_mm.mx.fqns"})
-      fields_.find(where);
+          "quantize.grouped_mm.float8.fqns", "quantize.grouped_mm.mx.fqns"}) {
+      const SetField* set = fields_.find(where);
+      const bool usual =
+          set == nullptr || std::ranges::all_of(set->values, [](const std::string& part) {
+            return part == "output" || part == "lm_head" || part == "router.gate" ||
+                   part == "experts" || part == "auto_filter_small_kn";
+          });
+      if (!usual && precision != "bf16" && precision != "fp32")
+        leave_out(fields_.written(where), "what is in 8 bits is taken as in the shipped files");
+    }
     if (fields_.word("training.dtype", "float32") == "bfloat16")
       leave_out(fields_.written("training.dtype"), "no key says training without fp32 parameters");
   }
@@ -291,6 +299,10 @@ class TorchtitanImport {
     std::vector<std::int64_t> layers;
     if (parts != nullptr) {
       for (const auto& part : parts->values) layers.push_back(layers_in(part));
+      if (std::ranges::count(layers, 0) == std::ssize(layers)) {
+        leave_out(fields_.written(parts->field), "names no layers: stages are taken as even");
+        layers.clear();
+      }
     } else if (flavor_ != nullptr) {
       const std::int64_t all = flavor_->layers + first + last;
       layers = split(each > 0 ? (all + each - 1) / each : d_.pp * (single ? 1 : 2), first, last);

@@ -414,6 +414,10 @@ class TrainerImport {
       throw ConfigError(set->mark, fmt::format("{} has no model here", quote(shortened(adapter))),
                         "allowed: full, lora, qlora, oft");
     }
+    for (const char* field : {"load_in_4bit", "load_in_8bit", "bits"}) {
+      if (adapter == "full" && (four || eight_bits_) && fields_.has(field))
+        leave_out(fields_.written(field), "only a frozen base is kept in so few bits");
+    }
     Value tuning;
     tuning.set("method", scalar_value(adapter));
     if (adapter != "full") {

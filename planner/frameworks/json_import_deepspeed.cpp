@@ -23,37 +23,43 @@ namespace {
 
 // What changes neither time nor memory of an iteration, or is read below: top-level keys, and keys
 // of a map after a dot.
-constexpr std::array<std::string_view, 30> read_or_harmless{
-    "zero_allow_untested_optimizer",
-    "train_batch_size",
-    "train_micro_batch_size_per_gpu",
-    "gradient_accumulation_steps",
-    "optimizer",
-    "scheduler",
-    "gradient_clipping",
-    "steps_per_print",
-    "wall_clock_breakdown",
-    "dump_state",
-    "fp16",
-    "bf16",
-    "data_types.grad_accum_dtype",
-    "zero_optimization.stage",
-    "zero_optimization.overlap_comm",
-    "zero_optimization.reduce_scatter",
-    "zero_optimization.contiguous_gradients",
-    "zero_optimization.mics_shard_size",
-    "zero_optimization.offload_optimizer",
-    "zero_optimization.offload_param",
-    "zero_optimization.zero_hpz_partition_size",
-    "zero_optimization.zero_quantized_weights",
-    "zero_optimization.zero_quantized_gradients",
-    "tensor_parallel.autotp_size",
-    "pipeline.stages",
-    "activation_checkpointing",
-    "tensorboard",
-    "wandb",
-    "csv_monitor",
-    "comet"};
+constexpr auto read_or_harmless =
+    std::to_array<std::string_view>({"zero_allow_untested_optimizer",
+                                     "train_batch_size",
+                                     "train_micro_batch_size_per_gpu",
+                                     "gradient_accumulation_steps",
+                                     "optimizer",
+                                     "scheduler",
+                                     "gradient_clipping",
+                                     "steps_per_print",
+                                     "wall_clock_breakdown",
+                                     "dump_state",
+                                     "fp16.enabled",
+                                     "fp16.loss_scale",
+                                     "fp16.initial_scale_power",
+                                     "fp16.loss_scale_window",
+                                     "fp16.hysteresis",
+                                     "fp16.consecutive_hysteresis",
+                                     "fp16.min_loss_scale",
+                                     "bf16.enabled",
+                                     "data_types.grad_accum_dtype",
+                                     "zero_optimization.stage",
+                                     "zero_optimization.overlap_comm",
+                                     "zero_optimization.reduce_scatter",
+                                     "zero_optimization.contiguous_gradients",
+                                     "zero_optimization.mics_shard_size",
+                                     "zero_optimization.offload_optimizer",
+                                     "zero_optimization.offload_param",
+                                     "zero_optimization.zero_hpz_partition_size",
+                                     "zero_optimization.zero_quantized_weights",
+                                     "zero_optimization.zero_quantized_gradients",
+                                     "tensor_parallel.autotp_size",
+                                     "pipeline.stages",
+                                     "activation_checkpointing",
+                                     "tensorboard",
+                                     "wandb",
+                                     "csv_monitor",
+                                     "comet"});
 
 bool is_known(const std::string& key) {
   return std::ranges::find(read_or_harmless, key) != read_or_harmless.end();
@@ -238,6 +244,11 @@ void read_training(DeepSpeedImport& in, const Around& script) {
       in.job.left_out.push_back(fmt::format("optimizer.type {}: taken as adam", shortened(name)));
     }
   }
+  for (const char* usual : {"reduce_scatter", "contiguous_gradients"}) {
+    const Json* value = in.find("zero_optimization", usual);
+    if (value != nullptr && value->is_boolean() && !value->get<bool>())
+      in.job.left_out.push_back(fmt::format("zero_optimization.{}: taken as true", usual));
+  }
   in.put("training", "stack", script.megatron ? "megatron-deepspeed-2022" : "deepspeed-2021");
   // On by default at stage 3 only (deepspeed/runtime/zero/config.py, overlap_comm).
   const Json *stage = in.find("zero_optimization", "stage"),
@@ -284,7 +295,12 @@ void read_offload(DeepSpeedImport& in) {
   const auto kept = [&in](const char* key) {
     const Json* part = in.find("zero_optimization", key);
     if (part == nullptr || !part->is_object()) return false;
-    const std::string device = part->value("device", "none");
+    const Json named = part->value("device", Json("none"));
+    if (!named.is_string()) {
+      throw ConfigError(in.mark_of("device"), fmt::format("device is {}", json_line(named)),
+                        "write none or cpu");
+    }
+    const auto device = named.get<std::string>();
     if (device != "none" && device != "cpu") {
       in.job.left_out.push_back(
           fmt::format("zero_optimization.{}: device {}: only cpu has a model", key, device));

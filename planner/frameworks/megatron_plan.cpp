@@ -86,6 +86,12 @@ std::vector<int> uneven_layers(MegatronImport& in, int pp, int vpp) {
   model.layers = layers;
   using costmodel::UnevenSplit;
   const UnevenSplit usual = costmodel::uneven_split(plan, model);
+  // Of a model that is named elsewhere the layers are not known.
+  for (const char* flag :
+       {"--decoder-first-pipeline-num-layers", "--decoder-last-pipeline-num-layers",
+        "--account-for-embedding-in-pipeline-split", "--account-for-loss-in-pipeline-split"}) {
+    if (stages > 1 && layers < 1) in.leave_out(flag, "stages are taken as even");
+  }
   if (stages < 2 || layers < 1) return {};
   if (first == 0 && last == 0) {
     const std::int64_t counted = layers + (embedding ? 1 : 0) + (loss ? 1 : 0);

@@ -124,6 +124,29 @@ TEST_CASE("a model stands wherever a scenario may") {
                  "--tensor-model-parallel-size 2"));
 }
 
+// Devices, and what else a framework's file leaves open, follow from --cluster alone.
+TEST_CASE("a framework's job stands wherever a scenario may") {
+  const Scratch scratch;
+  scratch.write("train.sh",
+                "torchrun --nproc_per_node 8 pretrain_gpt.py --num-layers 24 --hidden-size 2048 "
+                "--num-attention-heads 16 --seq-length 2048 --max-position-embeddings 2048 "
+                "--micro-batch-size 4 --global-batch-size 256 --bf16 "
+                "--tensor-model-parallel-size 2 --vocab-file gpt2-vocab.json\n");
+  scratch.write("lora.yml",
+                "base_model: Qwen/Qwen3-8B\nmodel_type: AutoModelForCausalLM\nadapter: lora\n"
+                "sequence_len: 2048\nmicro_batch_size: 2\n");
+  const Run script = run(words_of("evaluate train.sh --cluster dgx-h100"), scratch);
+  CHECK(script.status == 0);
+  CHECK(contains(script.out, "8 x NVIDIA H100"));
+  CHECK(contains(script.out, "the vocabulary has 50257 tokens"));
+  const Run yaml = run(words_of("evaluate lora.yml --cluster dgx-a100"), scratch);
+  CHECK(yaml.status == 0);
+  CHECK(contains(yaml.out, "8 devices are assumed"));
+  CHECK(
+      contains(run(words_of("evaluate train.sh --gpus 16xa100"), scratch).out, "16 x NVIDIA A100"));
+  CHECK(contains(run(words_of("evaluate lora.yml"), scratch).err, "does not say cluster.base"));
+}
+
 TEST_CASE("words change a scenario's own values too") {
   const Scratch scratch;
   scratch.write("llama.yaml", cli::llama);

@@ -60,6 +60,15 @@ TEST_CASE("names of hubs and folders, with what training and packing add to them
   CHECK(shipped("zai-org/GLM-4.6V-Flash") == "glm-4.1v-9b");
 }
 
+TEST_CASE("a model that sees or hears is its language model, and what it sees with is left out") {
+  CHECK(shipped("zai-org/GLM-4.5V") == "glm-4.5-air");
+  CHECK(shipped("Qwen/Qwen2.5-Omni-7B") == "qwen2-7b");
+  ImportedJob job;
+  name_model(job, "OpenGVLab/InternVL3-8B");
+  REQUIRE(job.left_out.size() == 1);
+  CHECK(job.left_out.front().starts_with("what InternVL3-8B sees or hears with"));
+}
+
 TEST_CASE("a name that has a model's, size and all, further on") {
   CHECK(shipped("Skywork/Skywork-Reward-V2-Qwen3-8B") == "qwen3-8b");
   CHECK(shipped("NousResearch/Hermes-3-Llama-3.1-8B") == "llama-3.1-8b");
@@ -72,7 +81,6 @@ TEST_CASE("other models whose names begin so too are not taken for one") {
   CHECK(shipped("Qwen/Qwen3-80B") == "");
   CHECK(shipped("microsoft/Phi-4.5") == "");
   CHECK(shipped("microsoft/Phi-4-multimodal-instruct") == "");
-  CHECK(shipped("zai-org/GLM-4.5V") == "");
   CHECK(shipped("deepseek-ai/DeepSeek-R1-Distill-Other-9B") == "");
   CHECK(shipped("moonshotai/Kimi-K2.5") == "");
   CHECK(shipped("meta-llama/Llama-3.2-11B-Vision") == "");

@@ -214,6 +214,28 @@ TEST_CASE("a Python configuration is read without being executed") {
   CHECK(job.left_out.front() == "parallelism.fsdp_defer_gradient_reduction = true: no key says it");
 }
 
+TEST_CASE("a command: the configuration that torchtitan ships, and what is set after it") {
+  const std::string script =
+      "#!/bin/bash\nNGPU=16 "
+      "CONFIG_FILE=\"./torchtitan/models/llama3/train_configs/llama3_8b.toml\" "
+      "./run_train.sh --parallelism.tensor_parallel_degree 2 --training.local-batch-size=4\n";
+  CHECK(holds_torchtitan(script));
+  const ImportedJob job = import_torchtitan(script, "x.sh");
+  CHECK(job.scenario.find("model")->text == "llama-3.1-8b");
+  CHECK(of(job, "cluster", "devices") == "16");
+  CHECK(of(job, "training", "sequence") == "8192");
+  CHECK(of(job, "plan", "tp") == "2");
+  CHECK(of(job, "plan", "micro_batch") == "4");
+  CHECK(of(job, "plan", "recompute") == "selective");
+  const ImportedJob own = import_torchtitan(
+      "srun torchrun --nnodes 2 --nproc_per_node 8 -m torchtitan.train --module qwen3 --config "
+      "qwen3_8b_mine --training.seq_len 4096\n",
+      "x.sh");
+  CHECK(of(own, "cluster", "devices") == "16");
+  CHECK(own.recipes.back() == "qwen3_8b_mine");
+  CHECK(own.notes.back().starts_with("what qwen3_8b_mine says is not known here"));
+}
+
 TEST_CASE("200 random plans that torchtitan 0.2.2 takes come back from its TOML" *
           doctest::skip(!costmodel::reads_toml())) {
   const int count = sanitized ? 15 : 200;

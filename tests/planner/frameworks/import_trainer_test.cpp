@@ -154,4 +154,13 @@ TEST_CASE("OFT is priced as LoRA that multiplies as much; eight bits on the host
   CHECK(has_line_with(host.left_out, "taken as adam, which runs there"));
 }
 
+TEST_CASE("a length that no setting limits is assumed with a cluster; kinds of LoRA are LoRA") {
+  const ImportedJob job =
+      import_trainer("swift sft --model a/b --tuner_type adalora\n", "x.sh", JobFormat::ms_swift);
+  const auto missing = std::ranges::find(job.missing, "training.sequence", &MissingKey::key);
+  REQUIRE(missing != job.missing.end());
+  CHECK(missing->otherwise == "2048");
+  CHECK(job.left_out.front().ends_with("priced as lora"));
+}
+
 }  // namespace import_trainer_test

@@ -43,6 +43,12 @@ TEST_CASE("FSDP: a mini-batch of prompts with all responses is an iteration") {
   CHECK(job.recipes == std::vector<std::string>{"Qwen2-7B-Instruct"});
 }
 
+TEST_CASE("a model that is in a variable is what the script is called after") {
+  std::string text = fsdp;
+  text.erase(text.find("MODEL=$"), text.find("python3") - text.find("MODEL=$"));
+  CHECK(import_verl(text + "\n", "a/run_moonlight16b.sh").recipes.back() == "run_moonlight16b");
+}
+
 TEST_CASE("Megatron's sizes, Ulysses and adapters change the scenario") {
   const ImportedJob megatron =
       import_verl(fsdp +

@@ -1,24 +1,32 @@
 // Every setting that an importer looks for, changed: the scenario changes, or the file is refused,
 // or the setting is listed as left out. The names are the importers' own record of what they
-// asked for; what may be changed without any of it stands here with its reason.
+// asked for, or the framework's list; what may be changed without any of it stands here with its
+// reason.
 #include <doctest/doctest.h>
 
 #include <algorithm>
 #include <map>
+#include <nlohmann/json.hpp>
+#include <set>
 #include <sstream>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "costmodel/base/error.hpp"
+#include "planner/frameworks/argument_dialects.hpp"
 #include "planner/frameworks/import_megatron.hpp"
 #include "planner/frameworks/import_nanotron.hpp"
 #include "planner/frameworks/import_neox.hpp"
+#include "planner/frameworks/import_overrides.hpp"
 #include "planner/frameworks/import_torchtitan.hpp"
 #include "planner/frameworks/import_trainer.hpp"
 #include "planner/frameworks/import_verl.hpp"
+#include "planner/frameworks/json_import_deepspeed.hpp"
 #include "planner/frameworks/megatron_script.hpp"
 #include "planner/frameworks/megatron_words.hpp"
+#include "planner/frameworks/override_words.hpp"
+#include "tests/planner/support/deepspeed_keys.hpp"
 
 namespace plan_flags_test {
 
@@ -34,8 +42,9 @@ struct Sample {
   std::string text;
   ImportedJob (*import)(const std::string& text);
   std::string (*with)(const std::string& text, const std::string& name, const std::string& value);
-  Reasons with_others;  // what must be set for the setting to matter
-  Reasons unchanged;    // and why
+  Reasons with_others;                  // what must be set for the setting to matter
+  Reasons unchanged;                    // and why
+  std::vector<std::string> names = {};  // where the importer keeps no record
 };
 
 // What a setting may stand for: sizes, truths, and the words that the importers know.
@@ -47,7 +56,9 @@ constexpr std::string_view values =
     "cohere sgd learnable off-by-one te transformer_engine sinkhorn sigmoid (4,0) "
     "[1]*2+[0]*2 Et*2|t*2L 0.1 fp8_e4m3 e4m3 hybrid tensorwise delayed mxfp8 dsa "
     "gated_delta_net yarn m4/x allgather alltoall flex dist_muon muon linear embedding "
-    "moe_act mlp core_attn no_shard optim optim_grads optim_grads_params Qwen/Qwen3-8B";
+    "moe_act mlp core_attn no_shard optim optim_grads optim_grads_params Qwen/Qwen3-8B never "
+    "adamw_bnb_8bit FSDP gmlp afab float8 mxfp8 hybridep alltoall_seq deepep "
+    "meta-llama/Meta-Llama-3-8B";
 
 // The lines but those that begin with the word.
 std::string without(const std::string& text, const std::string& word) {
@@ -80,15 +91,20 @@ bool changes(const Sample& sample, const std::string& name) {
   return false;
 }
 
+// As a file's reader takes it: numbers and truths as they are, words in quotes, so that none is
+// refused for its signs.
+std::string literal(const std::string& value) {
+  const bool number = value.find_first_not_of("0123456789.") == std::string::npos;
+  return number || value == "true" || value == "false" ? value : "\"" + value + "\"";
+}
+
 // In place of its line; a setting of a map has the map's name before a point, as fields have.
 std::string in_yaml(const std::string& text, const std::string& name, const std::string& value) {
-  return without(text, name + ":") + name + ": " + value + "\n";
+  return without(text, name + ":") + name + ": " + literal(value) + "\n";
 }
 
 std::string in_toml(const std::string& text, const std::string& name, const std::string& value) {
-  const bool raw =
-      value == "true" || value == "false" || (value.front() >= '0' && value.front() <= '9');
-  return without(text, name + " =") + name + " = " + (raw ? value : "\"" + value + "\"") + "\n";
+  return without(text, name + " =") + name + " = " + literal(value) + "\n";
 }
 
 std::string in_overrides(const std::string& text, const std::string& name,
@@ -102,6 +118,36 @@ std::string in_arguments(const std::string& text, const std::string& flag,
   return text + " " + flag + (alone ? "" : " " + value);
 }
 
+// ms-swift's commands, whose names have underscores.
+std::string in_command(const std::string& text, const std::string& name, const std::string& value) {
+  return text + " --" + name + " " + value;
+}
+
+std::string in_json(const std::string& text, const std::string& name, const std::string& value) {
+  auto root = nlohmann::json::parse(text);
+  std::string pointer = "/" + name;
+  std::ranges::replace(pointer, '.', '/');
+  if (pointer.ends_with("/*")) pointer.replace(pointer.size() - 1, 1, "fused");
+  const auto read = nlohmann::json::parse(value, nullptr, false);
+  root[nlohmann::json::json_pointer(pointer)] = read.is_discarded() ? nlohmann::json(value) : read;
+  return root.dump();
+}
+
+ImportedJob of_overrides(const std::string& text) {
+  return planner::import_overrides(text + "\n", "x.sh");
+}
+ImportedJob of_deepspeed(const std::string& text) {
+  return planner::import_deepspeed(text, "x.json");
+}
+ImportedJob of_swift(const std::string& text) {
+  return planner::import_trainer(text + "\n", "x.sh", JobFormat::ms_swift);
+}
+ImportedJob of_swift_megatron(const std::string& text) {
+  return planner::import_swift_megatron(text + "\n", "x.sh");
+}
+ImportedJob of_torchtitan_command(const std::string& text) {
+  return planner::import_torchtitan(text + "\n", "x.sh");
+}
 ImportedJob of_axolotl(const std::string& text) {
   return planner::import_trainer(text, "x.yaml", JobFormat::axolotl);
 }
@@ -122,12 +168,14 @@ ImportedJob of_megatron(const std::string& text) {
 }
 
 std::vector<Sample> samples();
+std::vector<Sample> listed_samples();
 
 void check(const Sample& sample) {
   CAPTURE(std::string(sample.name));
   const ImportedJob job = sample.import(sample.text);
-  CHECK(job.asked.size() >= 10);
-  for (const std::string& name : job.asked) {
+  const auto& names = sample.names.empty() ? job.asked : sample.names;
+  CHECK(names.size() >= 10);
+  for (const std::string& name : names) {
     CAPTURE(name);
     const bool explained = sample.unchanged.contains(name);
     CHECK(changes(sample, name) != explained);
@@ -140,6 +188,10 @@ TEST_CASE("what an importer looks for changes its scenario, is refused or is lef
   for (const Sample& sample : samples()) check(sample);
 }
 
+TEST_CASE("what a framework lists changes a scenario, is refused or is left out") {
+  for (const Sample& sample : listed_samples()) check(sample);
+}
+
 // A key that comes from one flag alone is no flag that changes nothing.
 TEST_CASE("no flag of Megatron-LM with a key of ours is among those that change nothing") {
   for (const auto& word : planner::megatron_words()) {
@@ -149,6 +201,43 @@ TEST_CASE("no flag of Megatron-LM with a key of ours is among those that change 
 }
 
 namespace {
+
+// Of the programs around Hugging Face's Trainer.
+Reasons unchanged_by_trainers() {
+  return {{"flash_attention", "the stack's attention is a fused kernel either way"},
+          {"sdp_attention", "the stack's attention is a fused kernel either way"},
+          {"packing", "every sequence is taken as full either way, with a note"},
+          {"tf32", "of products in fp32, which this job has none of"}};
+}
+
+Reasons and_also(Reasons some, const Reasons& more) {
+  some.insert(more.begin(), more.end());
+  return some;
+}
+
+// A table of companions in the words of overrides.
+Reasons companions_of_overrides(bool bridge) {
+  if (!bridge) {
+    return {{"model.config.cp_comm_type", " trainer.strategy.context_parallel_size=2"},
+            {"model.config.recompute_method", " model.config.recompute_granularity=full"},
+            {"model.config.recompute_modules", " model.config.recompute_granularity=selective"},
+            {"trainer.plugins.fp8_recipe", " trainer.plugins.fp8=hybrid"}};
+  }
+  return {{"ddp.data_parallel_sharding_strategy", " ddp.use_megatron_fsdp=true"},
+          {"ddp.outer_dp_sharding_strategy",
+           " ddp.num_distributed_optimizer_instances=2 ddp.use_distributed_optimizer=true"},
+          {"mixed_precision.fp8_recipe", " mixed_precision.fp8=e4m3"},
+          {"model.cp_comm_type", " model.context_parallel_size=2"},
+          {"model.cuda_graph_modules", " model.cuda_graph_impl=transformer_engine"},
+          {"model.moe_flex_dispatcher_backend", " model.moe_token_dispatcher_type=flex"},
+          {"model.moe_hybridep_num_sms",
+           " model.moe_token_dispatcher_type=flex model.moe_flex_dispatcher_backend=hybridep"},
+          {"model.recompute_method", " model.recompute_granularity=full"},
+          {"model.recompute_modules", " model.recompute_granularity=selective"},
+          {"model.window_attn_skip_freq", " model.window_size=[127,0]"},
+          {"optimizer.exp_avg_dtype", " optimizer.use_precision_aware_optimizer=true"},
+          {"optimizer.exp_avg_sq_dtype", " optimizer.use_precision_aware_optimizer=true"}};
+}
 
 Reasons companions_of_megatron() {
   return {{"--accumulate-allreduce-grads-in-fp32", " --bf16 --grad-reduce-in-bf16"},
@@ -202,25 +291,26 @@ std::vector<Sample> samples() {
        of_axolotl,
        in_yaml,
        {},
-       {}},
+       unchanged_by_trainers()},
       {"axolotl, all weights",
        "base_model: a/b\nnum_processes: 8\nsequence_len: 2048\nmicro_batch_size: 2\n",
        of_axolotl,
        in_yaml,
        {},
-       {}},
+       unchanged_by_trainers()},
       {"LLaMA-Factory",
        "model_name_or_path: a/b\nnum_processes: 8\nfinetuning_type: lora\ncutoff_len: 2048\n",
        of_llama_factory,
        in_yaml,
        {},
-       {}},
+       and_also(unchanged_by_trainers(),
+                {{"lora_target_linear", "axolotl's; all linear layers are the default here"}})},
       {"accelerate",
        "distributed_type: FSDP\nnum_processes: 8\nmodel_name_or_path: a/b\nmax_length: 512\n",
        of_accelerate,
        in_yaml,
        {},
-       {}},
+       and_also(unchanged_by_trainers(), {{"bf16", "the Trainer's; mixed_precision is its own"}})},
       {"verl, FSDP",
        "python3 -m verl.trainer.main_ppo data.train_batch_size=1024 "
        "actor_rollout_ref.model.path=a/b trainer.n_gpus_per_node=8 trainer.nnodes=2",
@@ -252,8 +342,14 @@ std::vector<Sample> samples() {
        "parallelism.data_parallel_shard_degree = 4\n",
        of_torchtitan,
        in_toml,
-       {},
-       {}},
+       {{"compile.components", "compile.enable = true\n"},
+        {"parallelism.context_parallel_rotate_method", "parallelism.context_parallel_degree = 2\n"},
+        {"quantize.linear.float8.filter_fqns", "model.converters = [\"quantize.linear.float8\"]\n"},
+        {"quantize.linear.mx.filter_fqns", "model.converters = [\"quantize.linear.mx\"]\n"}},
+       {{"compile", "Python's name of a table that TOML has as compile.enable"},
+        {"parallelism.expert_parallel_comm_backend", "of experts, which this model has none of"},
+        {"quantize.grouped_mm.float8.fqns", "of experts, which this model has none of"},
+        {"quantize.grouped_mm.mx.fqns", "of experts, which this model has none of"}}},
       {"nanotron",
        "model.model_config.is_llama_config: true\nmodel.model_config.hidden_size: 512\n"
        "model.model_config.intermediate_size: 2048\nmodel.model_config.num_hidden_layers: 8\n"
@@ -263,13 +359,151 @@ std::vector<Sample> samples() {
        "tokens.sequence_length: 512\n",
        of_nanotron,
        in_yaml,
-       {},
+       {{"parallelism.tp_linear_async_communication", "parallelism.tp_mode: REDUCE_SCATTER\n"}},
        {}},
       {"Megatron-LM, dense", dense, of_megatron, in_arguments, with_others,
        unchanged_by_megatron(false)},
       {"Megatron-LM, experts",
        dense + " --num-experts 8 --moe-router-topk 2 --expert-model-parallel-size 2", of_megatron,
        in_arguments, with_others, unchanged_by_megatron(true)},
+  };
+}
+
+std::vector<std::string> split(const std::string& text) {
+  std::istringstream words(text);
+  std::vector<std::string> all;
+  for (std::string word; words >> word;) all.push_back(word);
+  return all;
+}
+
+// The fields of Megatron-Bridge, or of NeMo 2, whose flags may change a plan.
+std::vector<std::string> override_names(std::string_view planner::OverrideWord::*framework) {
+  std::set<std::string> names;
+  for (const auto& word : planner::override_words()) {
+    if ((word.*framework).empty() || planner::is_harmless_to_megatron(word.flag)) continue;
+    names.insert(std::string(word.*framework));
+  }
+  return {names.begin(), names.end()};
+}
+
+// What changes neither time nor memory, of all that DeepSpeed documents.
+Reasons unchanged_by_deepspeed() {
+  const char* const log = "what is logged";
+  const char* const scale = "the scale of the loss, of no account";
+  return {{"dump_state", log},
+          {"steps_per_print", log},
+          {"wall_clock_breakdown", log},
+          {"fp16.enabled", "bf16 is on, which comes first"},
+          {"fp16.consecutive_hysteresis", scale},
+          {"fp16.hysteresis", scale},
+          {"fp16.initial_scale_power", scale},
+          {"fp16.loss_scale", scale},
+          {"fp16.loss_scale_window", scale},
+          {"fp16.min_loss_scale", scale},
+          {"gradient_clipping", "the stack clips"},
+          {"optimizer.params.*", "rates and betas"},
+          {"zero_allow_untested_optimizer", "a permission"},
+          {"zero_optimization.mics_shard_size", "of a number of devices, which is not known"},
+          {"zero_optimization.offload_optimizer.pin_memory", "how the host keeps it"},
+          {"zero_optimization.offload_optimizer.ratio", "of an optimizer on the host"},
+          {"zero_optimization.offload_param.pin_memory", "how the host keeps it"}};
+}
+
+std::vector<std::string> deepspeed_names() {
+  const auto keys = deepspeed_keys::documented();
+  return {keys.begin(), keys.end()};
+}
+
+// What ms-swift's commands have of Megatron's plan (swift/megatron/arguments).
+const char* const swift_names =
+    "micro_batch_size global_batch_size recompute_granularity recompute_method "
+    "recompute_num_layers recompute_modules optimizer optimizer_cpu_offload "
+    "optimizer_offload_fraction use_precision_aware_optimizer exp_avg_dtype "
+    "use_distributed_optimizer use_megatron_fsdp data_parallel_sharding_strategy "
+    "tensor_model_parallel_size pipeline_model_parallel_size "
+    "decoder_first_pipeline_num_layers decoder_last_pipeline_num_layers "
+    "account_for_embedding_in_pipeline_split account_for_loss_in_pipeline_split "
+    "sequence_parallel context_parallel_size cp_comm_type tp_comm_overlap "
+    "overlap_grad_reduce overlap_param_gather virtual_pipeline_model_parallel_size "
+    "microbatch_group_size_per_vp_stage pipeline_model_parallel_layout "
+    "expert_model_parallel_size expert_tensor_parallel_size fp8_format fp8_recipe "
+    "fp8_param_gather fp4_format fp16 accumulate_allreduce_grads_in_fp32 "
+    "attention_backend moe_token_dispatcher_type moe_enable_deepep "
+    "moe_expert_capacity_factor mtp_num_layers model max_length tuner_type "
+    "cross_entropy_loss_fusion rlhf_type torch_dtype";
+
+const char* const torchtitan_names =
+    "model.name model.flavor training.local_batch_size training.global_batch_size "
+    "training.seq_len training.enable_cpu_offload parallelism.tensor_parallel_degree "
+    "parallelism.pipeline_parallel_degree parallelism.context_parallel_degree "
+    "parallelism.data_parallel_replicate_degree parallelism.data_parallel_shard_degree "
+    "parallelism.fsdp_reshard_after_forward activation_checkpoint.mode compile.enable";
+
+std::vector<Sample> listed_samples() {
+  const std::string bridge =
+      "torchrun --nproc_per_node 8 --nnodes 2 train.py model.num_layers=8 model.hidden_size=512 "
+      "model.num_attention_heads=8 model.seq_length=1024 model.vocab_size=50304 "
+      "model.tensor_model_parallel_size=2 model.pipeline_model_parallel_size=2 "
+      "train.micro_batch_size=1 train.global_batch_size=64 model.num_moe_experts=8 "
+      "model.moe_router_topk=2 model.expert_model_parallel_size=2";
+  const std::string nemo =
+      "torchrun --nproc_per_node 8 --nnodes 2 train.py model.config.num_layers=8 "
+      "model.config.hidden_size=512 model.config.num_attention_heads=8 "
+      "model.config.seq_length=1024 model.config.vocab_size=50304 "
+      "trainer.strategy.tensor_model_parallel_size=2 "
+      "trainer.strategy.pipeline_model_parallel_size=2 data.micro_batch_size=1 "
+      "data.global_batch_size=64 model.config.num_moe_experts=8 model.config.moe_router_topk=2 "
+      "trainer.strategy.expert_model_parallel_size=2";
+  return {
+      {"Megatron-Bridge",
+       bridge,
+       of_overrides,
+       in_overrides,
+       companions_of_overrides(true),
+       {{"mixed_precision.fp4_recipe", "nvfp4 is the one recipe"},
+        {"model.moe_router_dtype", "the router's product is small, its precision of no account"}},
+       override_names(&planner::OverrideWord::bridge)},
+      {"NeMo 2",
+       nemo,
+       of_overrides,
+       in_overrides,
+       companions_of_overrides(false),
+       {},
+       override_names(&planner::OverrideWord::nemo)},
+      {"ds_config.json",
+       R"({"train_batch_size": 64, "train_micro_batch_size_per_gpu": 1, "bf16": {"enabled": true},
+           "zero_optimization": {"stage": 3}, "optimizer": {"type": "AdamW"}})",
+       of_deepspeed,
+       in_json,
+       {},
+       unchanged_by_deepspeed(),
+       deepspeed_names()},
+      {"ms-swift",
+       "NPROC_PER_NODE=8 swift sft --model a/b --max_length 2048 --tuner_type lora",
+       of_swift,
+       in_command,
+       {},
+       and_also(unchanged_by_trainers(),
+                {{"bf16", "bf16 is its default"},
+                 {"lora_target_linear", "axolotl's; all linear layers are the default here"}})},
+      {"ms-swift, Megatron",
+       "NPROC_PER_NODE=16 megatron sft --model a/b --max_length 2048 "
+       "--tensor_model_parallel_size 2 --pipeline_model_parallel_size 2",
+       of_swift_megatron,
+       in_command,
+       {{"use_precision_aware_optimizer", " --exp_avg_dtype bf16"},
+        {"account_for_embedding_in_pipeline_split", " --account_for_loss_in_pipeline_split true"},
+        {"account_for_loss_in_pipeline_split", " --account_for_embedding_in_pipeline_split true"},
+        {"cp_comm_type", " --context_parallel_size 2"}},
+       {},
+       split(swift_names)},
+      {"torchtitan's command",
+       "NGPU=16 CONFIG=llama3_8b ./run_train.sh --training.steps 10",
+       of_torchtitan_command,
+       in_command,
+       {},
+       {},
+       split(torchtitan_names)},
   };
 }
 
