@@ -63,8 +63,8 @@ TEST_CASE("names of hubs and folders, with what training and packing add to them
 TEST_CASE("a model that sees or hears is its language model, and what it sees with is left out") {
   CHECK(shipped("zai-org/GLM-4.5V") == "glm-4.5-air");
   CHECK(shipped("Qwen/Qwen2.5-Omni-7B") == "qwen2-7b");
-  ImportedJob job;
-  name_model(job, "OpenGVLab/InternVL3-8B");
+  planner::ImportedJob job;
+  planner::name_model(job, "OpenGVLab/InternVL3-8B");
   REQUIRE(job.left_out.size() == 1);
   CHECK(job.left_out.front().starts_with("what InternVL3-8B sees or hears with"));
 }
