@@ -4,7 +4,10 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <array>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "costmodel/plan/trained_parameters.hpp"
@@ -14,6 +17,32 @@ namespace planner {
 using namespace costmodel;
 
 namespace {
+
+// Of Hugging Face's families (GPT-NeoX, Phi-3 and GLM have names of their own), and of
+// Megatron-Bridge (peft/lora.py, canonical_lora.py).
+constexpr auto projections =
+    std::to_array<std::pair<std::string_view, std::string_view>>({{"q_proj", "q"},
+                                                                  {"k_proj", "k"},
+                                                                  {"v_proj", "v"},
+                                                                  {"o_proj", "o"},
+                                                                  {"gate_proj", "gate"},
+                                                                  {"up_proj", "up"},
+                                                                  {"down_proj", "down"},
+                                                                  {"query_key_value", "q k v"},
+                                                                  {"qkv_proj", "q k v"},
+                                                                  {"gate_up_proj", "gate up"},
+                                                                  {"dense", "o"},
+                                                                  {"dense_h_to_4h", "up"},
+                                                                  {"dense_4h_to_h", "down"},
+                                                                  {"linear_qkv", "q k v"},
+                                                                  {"linear_q", "q"},
+                                                                  {"linear_k", "k"},
+                                                                  {"linear_v", "v"},
+                                                                  {"linear_proj", "o"},
+                                                                  {"linear_fc1", "gate up"},
+                                                                  {"linear_fc1_gate", "gate"},
+                                                                  {"linear_fc1_up", "up"},
+                                                                  {"linear_fc2", "down"}});
 
 template <class Map>
 Map* find_map(Map* map, const char* key) {
@@ -46,6 +75,18 @@ void leave_out_products(ImportedJob& job, const ModelSpec& model) {
 }
 
 }  // namespace
+
+bool add_projection(std::string_view module, Value& targets) {
+  const auto* row =
+      std::ranges::find(projections, module, [](const auto& pair) { return pair.first; });
+  if (row == projections.end()) return false;
+  for (std::string_view rest = row->second; !rest.empty();) {
+    const std::size_t end = std::min(rest.find(' '), rest.size());
+    targets.items.push_back(scalar_value(std::string(rest.substr(0, end))));
+    rest.remove_prefix(std::min(end + 1, rest.size()));
+  }
+  return true;
+}
 
 bool has_targets(const ImportedJob& job) {
   const Value* tuning = tuning_of(job.scenario);

@@ -1,6 +1,8 @@
 // Adapters that a file asks for, as far as the model's layers may have them here.
 #pragma once
 
+#include <string_view>
+
 #include "costmodel/model/model_spec.hpp"
 #include "planner/exchange/imported_job.hpp"
 
@@ -8,6 +10,10 @@ namespace planner {
 
 // Whether the job has training.fine_tuning.targets.
 bool has_targets(const ImportedJob& job);
+
+// Adds to a list of targets what a framework calls so: "q", "k" and "v" for "qkv_proj"; false where
+// no projection of ours is.
+bool add_projection(std::string_view module, costmodel::Value& targets);
 
 // Takes from training.fine_tuning.targets what the model has no adapters for: experts, the delta
 // net or scan of a hybrid, the queries, keys and values of latent attention. What is taken is among

@@ -58,6 +58,11 @@ void check_sizes(const Scenario& s, const ParallelPlan& p, TrainerTarget target,
   r.refuse(s.training.fine_tuning.method == FineTuningMethod::qlora &&
                s.training.fine_tuning.base != BasePrecision::nf4,
            "fine_tuning", "bitsandbytes' 4 bits are nf4", "set base_precision: nf4");
+  const bool experts = s.model.experts > 0 && s.training.fine_tuning.adapts() &&
+                       (s.training.fine_tuning.targets & ~attention_targets) != 0;
+  r.refuse(experts, "fine_tuning",
+           "transformers 5 keeps experts as parameters, which PEFT's target_modules passes over",
+           "set training.fine_tuning.targets: [q, k, v, o]");
 }
 
 void check_numbers(const Scenario& s, Refusals& r) {
@@ -131,8 +136,14 @@ Lines arguments(const Scenario& s, const ParallelPlan& p, TrainerTarget target) 
     put("lora_target_modules", "lora_target_modules", "lora_target",
         axolotl ? "[" + list_of(names, ", ") + "]" : list_of(names, factory ? "," : " "));
   }
-  if (f.base == BasePrecision::nf4) put("load_in_4bit", "load_in_4bit", "", "true");
-  if (f.base == BasePrecision::nf4) put("", "", "quantization_bit", "4");
+  if (f.base == BasePrecision::nf4) {
+    put("load_in_4bit", "load_in_4bit", "", "true");
+    put("", "", "quantization_bit", "4");
+    // TRL's default is false, that of the others true.
+    if (f.double_quantization) put("use_bnb_nested_quant", "", "", "true");
+    if (!f.double_quantization)
+      put("", "bnb_config_kwargs.bnb_4bit_use_double_quant", "double_quantization", "false");
+  }
   put("max_length", "sequence_len", "cutoff_len", std::to_string(s.training.sequence));
   put("per_device_train_batch_size", "micro_batch_size", "per_device_train_batch_size",
       std::to_string(p.micro_batch));

@@ -64,8 +64,8 @@ class NanotronImport {
   NanotronImport(const std::string& text, const std::string& file)
       : job(job_of(JobFormat::nanotron)),
         file_(file),
-        map_(parse_yaml(text, file)),
-        fields_(read_yaml(text, file), nanotron_harmless) {}
+        map_(parse_yaml(here_document(text, "YAML"), file)),
+        fields_(read_yaml(here_document(text, "YAML"), file), nanotron_harmless) {}
 
   void read() {
     read_model();

@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "costmodel/base/escape.hpp"
+#include "planner/exchange/fitting_adapters.hpp"
 #include "planner/frameworks/import_megatron.hpp"
 #include "planner/frameworks/launcher_words.hpp"
 #include "planner/frameworks/override_words.hpp"
@@ -36,7 +37,7 @@ class Translation {
   void translate() {
     for (const auto& set : text_.fields) {
       const auto rows = rows_of(set.field);
-      if (translate_special(set)) continue;
+      if (translate_special(set) || set.field.starts_with("peft.")) continue;
       if (!rows.empty()) {
         translate_row(*rows.front(), set);
       } else if (!is_harmless_override(set.field)) {
@@ -88,6 +89,7 @@ class Translation {
                                                       "model.config.gated_linear_unit",
                                                       "model.config.activation_func",
                                                       "model.batch_p2p_comm",
+                                                      "model.cpu_offloading",
                                                       "MegatronCommOverlapCallback.batch_p2p_comm",
                                                       "model.use_te_rng_tracker",
 
@@ -226,6 +228,52 @@ void replace_model(const OverridesText& text, ImportedJob& job) {
                                                    recipe)});
 }
 
+bool is_gated(const ImportedJob& job) {
+  const Value* model = job.scenario.find("model");
+  const Value* gated = model != nullptr && model->is_map() ? model->find("gated_mlp") : nullptr;
+  return gated == nullptr || gated->text == "true";
+}
+
+Value adapted_products(const SetField& modules, ImportedJob& job) {
+  Value targets;
+  targets.kind = Value::Kind::sequence;
+  for (const std::string& module : modules.values) {
+    if (!add_projection(module, targets))
+      job.left_out.push_back(fmt::format("adapters of {}: no product of ours", shortened(module)));
+  }
+  if (!is_gated(job))
+    std::erase_if(targets.items, [](const Value& item) { return item.text == "gate"; });
+  return targets;
+}
+
+// Those of `cfg.peft`; a rank that is not written is 32 (peft/lora.py).
+void read_adapters(const OverridesText& text, ImportedJob& job) {
+  Value* training = job.scenario.find("training");
+  Value* stack = training == nullptr ? nullptr : training->find("stack");
+  const bool adapts = std::ranges::any_of(
+      text.fields, [](const SetField& set) { return set.field.starts_with("peft."); });
+  if (!adapts || stack == nullptr || !stack->is_map()) return;
+  Value tuning;
+  tuning.set("method", scalar_value("lora"));
+  tuning.set("rank", scalar_value("32"));
+  for (const SetField& set : text.fields) {
+    if (!set.field.starts_with("peft.") || set.values.empty()) continue;
+    const std::string field = set.field.substr(set.field.find('.') + 1);
+    if (field == "target_modules") {
+      Value targets = adapted_products(set, job);
+      if (!targets.items.empty()) tuning.set("targets", std::move(targets));
+    } else if (field == "dim" || field == "alpha" || field == "dropout") {
+      tuning.set(field == "dim" ? "rank" : field, scalar_value(set.values.front()));
+    } else if (field != "class") {
+      job.left_out.push_back(written(set) + ": a key of ours is missing");
+    }
+  }
+  // Megatron-LM's stacks have no adapters; the loss stays that of the fields.
+  stack->set("base", scalar_value("megatron-bridge"));
+  if (training->find("loss") == nullptr) training->set("loss", scalar_value("native"));
+  training->set("fine_tuning", std::move(tuning));
+}
+
 }  // namespace
 
 bool holds_bridge_overrides(const std::string& text) {
@@ -249,6 +297,7 @@ ImportedJob import_overrides(const std::string& text, const std::string& file) {
   for (const std::string& line : read.computed) {
     if (!is_harmless_override(line)) job.left_out.push_back(line + ": it is computed");
   }
+  read_adapters(read, job);
   replace_model(read, job);
   if (!read.recipe.empty()) job.recipes.push_back(read.recipe);
   if (!read.recipe.empty() && !read.recipe.starts_with("vanilla_gpt")) {

@@ -12,6 +12,7 @@
 
 #include "costmodel/base/error.hpp"
 #include "costmodel/base/escape.hpp"
+#include "planner/exchange/fitting_adapters.hpp"
 #include "planner/exchange/hub_names.hpp"
 #include "planner/frameworks/trainer_words.hpp"
 
@@ -33,15 +34,6 @@ constexpr std::array optimizers{Pair{"adamw_8bit", "adam-8bit"},
                                 Pair{"muon", "muon"},
                                 Pair{"paged_adamw_32bit", "adam"},
                                 Pair{"paged_adamw", "adam"}};
-
-// Projections of the families that have other names for them: GPT-NeoX, Phi-3, GLM.
-constexpr std::array projections{Pair{"q_proj", "q"},          Pair{"k_proj", "k"},
-                                 Pair{"v_proj", "v"},          Pair{"o_proj", "o"},
-                                 Pair{"gate_proj", "gate"},    Pair{"up_proj", "up"},
-                                 Pair{"down_proj", "down"},    Pair{"query_key_value", "q k v"},
-                                 Pair{"qkv_proj", "q k v"},    Pair{"gate_up_proj", "gate up"},
-                                 Pair{"dense", "o"},           Pair{"dense_h_to_4h", "up"},
-                                 Pair{"dense_4h_to_h", "down"}};
 
 std::string lower(std::string text) {
   for (char& c : text) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
@@ -352,16 +344,8 @@ class TrainerImport {
     Value ours;
     ours.kind = Value::Kind::sequence;
     for (const std::string& name : all ? std::vector<std::string>{} : names) {
-      const auto* row = std::ranges::find(projections, name, &Pair::first);
-      if (row == projections.end()) {
+      if (!add_projection(name, ours))
         leave_out(fmt::format("lora_target_modules {}", shortened(name)), "no projection of ours");
-        continue;
-      }
-      for (std::string_view rest = row->second; !rest.empty();) {
-        const std::size_t end = std::min(rest.find(' '), rest.size());
-        ours.items.push_back(scalar_value(std::string(rest.substr(0, end))));
-        rest.remove_prefix(std::min(end + 1, rest.size()));
-      }
     }
     if (!ours.items.empty()) return ours;
     const bool usual = job.format == JobFormat::axolotl && !all && names.empty();
@@ -432,7 +416,7 @@ class TrainerImport {
       tuning.set("targets", targets());
       if (dropout > 0) tuning.set("dropout", scalar_value(fmt::format("{}", dropout)));
       if (eight_bits_) tuning.set("base_precision", scalar_value("fp8"));
-      if (adapter == "qlora" && !truth("double_quantization", true))
+      if (adapter == "qlora" && !truth("double_quantization", usual.double_quantization))
         tuning.set("double_quantization", scalar_value("false"));
       assume("lora_r", std::to_string(rank));
     }

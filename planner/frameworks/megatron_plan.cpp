@@ -32,6 +32,8 @@ void read_zero(MegatronImport& in) {
   in.put("plan.zero", zero);
   if (in.has("--optimizer-cpu-offload"))
     in.put("plan.offload.optimizer", in.text("--optimizer-offload-fraction", "1"));
+  if (const auto kept = in.text("--cpu-offloading-num-layers", "0"); kept != "0")
+    in.put("plan.offload.activations.layers", kept);
   const std::int64_t groups = in.whole("--num-distributed-optimizer-instances", 1);
   if (groups > 1 && zero != "0") in.put("plan.dp_replicate", fmt::format("{}", groups));
   const std::string outer = in.text("--outer-dp-sharding-strategy", "no_shard");

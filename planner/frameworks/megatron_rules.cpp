@@ -159,6 +159,8 @@ void check_exchange(const Scenario& s, const ParallelPlan& p, Rules& rules) {
           "set shared_expert_overlap: false");
   require(!gathered, "works with alltoall, deepep and hybridep", "set dispatcher: alltoall");
   require(s.training.precision != Precision::fp32, "needs 16 bits", "set training.precision: bf16");
+  require(!s.training.overlap.graph_mlp, "does not go with the graph scope mlp",
+          "leave mlp out of overlap.cuda_graph");
   require(s.model.mtp_layers <= 1, "takes one layer of multi-token prediction at most",
           "set model.mtp_layers: 1");
 }
@@ -178,6 +180,9 @@ void check_experts(const Scenario& s, const ParallelPlan& p, Rules& rules) {
                 fmt::format("Megatron-LM: world size {} is not divisible by etp {} x ep {} x pp {}",
                             s.cluster.devices, p.etp, p.ep, p.pp),
                 "choose another ep");
+  rules.require(!m.router_bias || m.router_score == costmodel::RouterScore::sigmoid, "model",
+                "Megatron-LM: --moe-router-enable-expert-bias works with sigmoid scores",
+                "set model.router_bias: false");
   rules.require(p.tp == 1 || p.sequence_parallel, "sequence_parallel",
                 "Megatron-LM: experts with tensor parallelism need sequence parallelism",
                 "set sequence_parallel: true");
@@ -309,6 +314,14 @@ void check_recompute(const Scenario& s, const ParallelPlan& p, Rules& rules) {
   rules.require(!full || !graphs, "recompute",
                 "Megatron-LM: CUDA graphs do not go with full recomputation",
                 "set overlap.cuda_graph: false, or recompute: selective");
+  rules.require(p.offload.activation_layers == 0 || !graphs, "offload",
+                "Megatron-LM: CUDA graphs do not go with --cpu-offloading-num-layers",
+                "set overlap.cuda_graph: false, or leave activations out of offload");
+  const bool projected =
+      (p.recompute.modules & bit_of(costmodel::RecomputeModule::mla_up_proj)) != 0;
+  rules.require(!projected || s.model.latent_attention(), "recompute",
+                "Megatron-LM: mla_up_proj is recomputed in latent attention only",
+                "leave mla_up_proj out of recompute.modules");
 }
 
 // transformer_config.py: graphs capture parts that the model has, replay no random numbers in what

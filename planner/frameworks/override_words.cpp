@@ -7,7 +7,7 @@ namespace planner {
 
 namespace {
 
-constexpr std::array<OverrideWord, 146> override_table{{
+constexpr std::array<OverrideWord, 148> override_table{{
     {"--tensor-model-parallel-size", "model.tensor_model_parallel_size",
      "trainer.strategy.tensor_model_parallel_size"},
     {"--pipeline-model-parallel-size", "model.pipeline_model_parallel_size",
@@ -168,6 +168,8 @@ constexpr std::array<OverrideWord, 146> override_table{{
     {"--exp-avg-sq-dtype", "optimizer.exp_avg_sq_dtype", "", OverrideForm::torch},
     {"--optimizer-cpu-offload", "optimizer.optimizer_cpu_offload", "", OverrideForm::on},
     {"--optimizer-offload-fraction", "optimizer.optimizer_offload_fraction", ""},
+    {"--cpu-offloading-num-layers", "model.cpu_offloading", "", OverrideForm::on},
+    {"--cpu-offloading-num-layers", "model.cpu_offloading_num_layers", ""},
     {"--use-megatron-fsdp", "ddp.use_megatron_fsdp", "", OverrideForm::on},
     {"--use-megatron-fsdp", "dist.use_megatron_fsdp", "", OverrideForm::on},
     {"--data-parallel-sharding-strategy", "ddp.data_parallel_sharding_strategy", ""},

@@ -213,23 +213,44 @@ void read_line(std::string_view line, const Mark& mark, OverridesText& out) {
   }
 }
 
-// "cfg.comm_overlap = CommOverlapConfig(tp_comm_overlap=True)" is a field an argument.
+// "tp_comm_overlap=True, x=[a, b]" at its commas outside brackets.
+std::vector<std::string_view> arguments_of(std::string_view text) {
+  std::vector<std::string_view> arguments;
+  int open = 0;
+  std::size_t from = 0;
+  for (std::size_t i = 0; i <= text.size(); ++i) {
+    const char c = i < text.size() ? text[i] : ',';
+    if (c == '[' || c == '(') ++open;
+    if (c == ']' || c == ')') --open;
+    if (c != ',' || (open > 0 && i < text.size())) continue;
+    arguments.push_back(text.substr(from, i - from));
+    from = i + 1;
+  }
+  return arguments;
+}
+
+// "cfg.comm_overlap = CommOverlapConfig(tp_comm_overlap=True)" is a field an argument, and so is
+// "cfg.peft = LoRA(dim=8)".
 bool read_configuration(std::string_view line, const Mark& mark, OverridesText& out) {
   line = trimmed(line);
-  const std::size_t equals = line.find('='), call = line.find("CommOverlapConfig(");
-  if (equals == std::string_view::npos || call == std::string_view::npos || call < equals ||
-      !trimmed(line.substr(0, equals)).ends_with(".comm_overlap") || !line.ends_with(')'))
-    return false;
-  const std::size_t from = line.find('(', call) + 1;
-  std::istringstream arguments{std::string(line.substr(from, line.size() - from - 1))};
-  for (std::string argument; std::getline(arguments, argument, ',');) {
-    const std::size_t set = argument.find('=');
-    if (set == std::string::npos) continue;
-    const std::string name(trimmed(std::string_view(argument).substr(0, set)));
-    const std::string value = item_of(std::string_view(argument).substr(set + 1));
-    if (!name.empty() && std::ranges::all_of(name, is_field_letter) &&
-        (value == "true" || value == "false"))
-      out.fields.push_back({"comm_overlap." + name, {value}, mark, ""});
+  const std::size_t equals = line.find('='), call = line.find('(');
+  if (call == std::string_view::npos || call < equals || !line.ends_with(')')) return false;
+  const std::string_view name = trimmed(line.substr(0, equals)),
+                         type = trimmed(line.substr(equals + 1, call - equals - 1));
+  const bool overlap = name.ends_with(".comm_overlap") && type == "CommOverlapConfig",
+             adapters = name.ends_with(".peft") && type.ends_with("LoRA");
+  if (!overlap && !adapters) return false;
+  const std::string section(name.substr(name.rfind('.') + 1));
+  if (adapters) out.fields.push_back({"peft.class", {std::string(type)}, mark, ""});
+  for (const auto argument : arguments_of(line.substr(call + 1, line.size() - call - 2))) {
+    const std::size_t set = std::min(argument.find('='), argument.size());
+    const std::string field(trimmed(argument.substr(0, set)));
+    if (set == argument.size() || field.empty() || !std::ranges::all_of(field, is_field_letter))
+      continue;
+    auto values = values_of(argument.substr(set + 1));
+    const bool constant = values.size() == 1 && (values[0] == "true" || values[0] == "false");
+    if (constant || adapters)
+      out.fields.push_back({fmt::format("{}.{}", section, field), std::move(values), mark, ""});
   }
   return true;
 }

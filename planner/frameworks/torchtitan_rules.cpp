@@ -198,6 +198,19 @@ void check_recompute(const Scenario& s, const ParallelPlan& p, TorchtitanVersion
            "set training.stack: torchtitan, or recompute: full, or none");
 }
 
+// ParallelDims.fsdp_enabled; without it maybe_enable_amp (distributed/utils.py) leaves weights and
+// products in fp32 wherever tensor or pipeline ranks are.
+void check_sharding(const Scenario& s, const ParallelPlan& p, TorchtitanVersion version,
+                    Refusals& r) {
+  const bool sharded = p.zero >= 2 && (p.dp > p.dp_replicate || p.cp > 1);
+  r.refuse(p.zero >= 2 && !sharded, "zero", "one rank shards nothing, and FSDP is left out",
+           "set zero: 0, or dp: 2 or more");
+  r.refuse(!sharded && (p.tp > 1 || p.pp > 1) && s.training.precision != Precision::fp32 &&
+               version == TorchtitanVersion::toml,
+           "precision", "mixed precision with tensor or pipeline ranks is made by FSDP alone",
+           "set zero: 3 and dp: 2 or more, or training.precision: fp32");
+}
+
 }  // namespace
 
 std::string_view torchtitan_schedule(const ParallelPlan& plan) {
@@ -224,6 +237,7 @@ std::vector<Violation> torchtitan_violations(const Scenario& scenario, const Par
   check_experts(scenario, plan, refusals);
   check_pipeline(scenario, plan, version, refusals);
   check_recompute(scenario, plan, version, refusals);
+  check_sharding(scenario, plan, version, refusals);
   return refusals.found;
 }
 

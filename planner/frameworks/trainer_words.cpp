@@ -30,6 +30,7 @@ constexpr std::array renames{
     Rename{"optimizer", "optim"}, Rename{"tensor_parallel_size", "tp_size"},
     Rename{"context_parallel_size", "cp_size"}, Rename{"sequence_parallel_degree", "cp_size"},
     Rename{"eager_attention", "eager"},
+    Rename{"bnb_config_kwargs.bnb_4bit_use_double_quant", "double_quantization"},
     // LLaMA-Factory, src/llamafactory/hparams
     Rename{"cutoff_len", "max_length"}, Rename{"finetuning_type", "adapter"},
     Rename{"lora_rank", "lora_r"}, Rename{"lora_target", "lora_target_modules"},
@@ -44,7 +45,7 @@ constexpr std::array renames{
     // transformers and TRL
     Rename{"max_seq_length", "max_length"}, Rename{"block_size", "max_length"},
     Rename{"model_max_length", "max_length"}, Rename{"lora_target_module", "lora_target_modules"},
-    Rename{"dtype", "torch_dtype"},
+    Rename{"dtype", "torch_dtype"}, Rename{"use_bnb_nested_quant", "double_quantization"},
     // accelerate, parallelism_config and deepspeed_config
     Rename{"parallelism_config.parallelism_config_tp_size", "tp_size"},
     Rename{"parallelism_config.parallelism_config_cp_size", "cp_size"},
@@ -107,7 +108,7 @@ TrainerDefaults defaults_of(JobFormat format) {
           .micro_batch = 1, .checkpointing = true, .adapter = "lora", .alpha = 32, .dropout = 0.05};
     case JobFormat::axolotl: return {.micro_batch = 1, .sequence = 512, .alpha = 0};
     // transformers' TrainingArguments; adapters as TRL's ModelConfig.
-    default: return {.rank = 16, .alpha = 32, .dropout = 0.05};
+    default: return {.rank = 16, .alpha = 32, .dropout = 0.05, .double_quantization = false};
   }
 }
 

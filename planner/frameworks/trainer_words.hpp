@@ -25,6 +25,7 @@ struct TrainerDefaults {
   std::int64_t rank = 8;
   std::int64_t alpha = 16;  // 0: twice the rank
   double dropout = 0;
+  bool double_quantization = true;  // of a base in nf4
 };
 
 struct TrainerJob {

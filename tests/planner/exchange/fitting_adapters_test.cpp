@@ -58,6 +58,17 @@ TEST_CASE("a projection that the model has not is left out") {
   CHECK(fitted("gpt2", "[q, gate, up]").targets == "q up ");
 }
 
+TEST_CASE("a framework's name of several products, and one of none") {
+  costmodel::Value targets;
+  CHECK(planner::add_projection("linear_fc1", targets));
+  CHECK(planner::add_projection("o_proj", targets));
+  CHECK_FALSE(planner::add_projection("lm_head", targets));
+  REQUIRE(targets.items.size() == 3);
+  CHECK(targets.items[0].text == "gate");
+  CHECK(targets.items[1].text == "up");
+  CHECK(targets.items[2].text == "o");
+}
+
 TEST_CASE("a job without adapters is as it was") {
   planner::ImportedJob job;
   job.scenario = costmodel::parse_yaml("{training: {fine_tuning: {method: full}}}", "job.yaml");

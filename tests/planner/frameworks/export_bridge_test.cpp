@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <string>
 
+#include "planner/frameworks/import_overrides.hpp"
 #include "tests/costmodel/support/fixtures.hpp"
 #include "tests/costmodel/support/scenarios.hpp"
 #include "tests/planner/support/megatron_cases.hpp"
@@ -127,6 +128,18 @@ TEST_CASE("windows, groups of micro-batches, epsilon and YaRN reach the model") 
                             "rope_scaling_factor: 0}"),
       flat);
   CHECK(value_of(plain, "model.rotary_scaling_factor") == "1");  // the class has 40
+}
+
+TEST_CASE("activations of layers in host memory have a switch and a number") {
+  const auto s = scenarios::read(
+      "model: llama-3-8b\ncluster: {base: dgx-h100, devices: 8}\ntraining: {global_batch: 64, "
+      "sequence: 4096}\nplan: {dp: 8, offload: {activations: {layers: 2}}}\n");
+  const std::string script = planner::export_bridge(s, costmodel::resolve_plan(s)).script;
+  CHECK(script.find("  model.cpu_offloading=true\n") != std::string::npos);
+  CHECK(script.find("  model.cpu_offloading_num_layers=2\n") != std::string::npos);
+  const auto job = planner::import_overrides(script, "x.sh");
+  const auto* kept = job.scenario.find("plan")->find("offload")->find("activations");
+  CHECK(kept->find("layers")->text == "2");
 }
 
 TEST_CASE("DeepEP is refused where Megatron-Bridge refuses it") {

@@ -55,7 +55,7 @@ TEST_CASE("plans come back with the same time and memory") {
       const std::string yaml = yaml_in(out.script);
       CHECK(planner::holds_nanotron(yaml));
       CHECK(yaml.find("rms_norm_eps: 1.0000") != std::string::npos);  // a number of YAML 1.1
-      auto job = planner::import_nanotron(yaml, "x.yaml");
+      auto job = planner::import_nanotron(out.script, "x.sh");
       planner::set_cluster(job, "dgx-h100");
       CHECK(job.missing.empty());
       CHECK(job.left_out.empty());

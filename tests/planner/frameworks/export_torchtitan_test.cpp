@@ -56,12 +56,14 @@ TEST_CASE("sharding, batches and stages in the words of the TOML") {
   CHECK(value_of(ddp, "parallelism.data_parallel_replicate_degree") == "16");
   CHECK(value_of(ddp, "parallelism.data_parallel_shard_degree") == "1");
   CHECK(value_of(ddp, "activation_checkpoint.mode") == "\"full\"");
-  const auto pipeline = exported({.plan = "pp: 16, dp: 1, micro_batch: 2"});
-  CHECK(value_of(pipeline, "training.local_batch_size") == "64");
+  const auto pipeline = exported({.plan = "pp: 8, dp: 2, zero: 3, micro_batch: 2"});
+  CHECK(value_of(pipeline, "training.local_batch_size") == "32");
   CHECK(value_of(pipeline, "parallelism.pipeline_parallel_microbatch_size") == "2");
   const std::string modules = value_of(pipeline, "parallelism.module_fqns_per_model_part");
-  CHECK(modules.starts_with("[[\"tok_embeddings\", \"layers.0\", \"layers.1\"], [\"layers.2\", "));
-  CHECK(modules.ends_with("[\"layers.30\", \"layers.31\", \"norm\", \"output\"]]"));
+  CHECK(
+      modules.starts_with("[[\"tok_embeddings\", \"layers.0\", \"layers.1\", \"layers.2\", "
+                          "\"layers.3\"], [\"layers.4\", "));
+  CHECK(modules.ends_with("\"layers.30\", \"layers.31\", \"norm\", \"output\"]]"));
 }
 
 TEST_CASE("the scripts bring the configuration and start it on every node") {

@@ -62,6 +62,7 @@ void check_back(const Scenario& in, TrainerTarget target) {
   CHECK(a.fine_tuning.alpha == b.fine_tuning.alpha);
   CHECK(a.fine_tuning.dropout == b.fine_tuning.dropout);
   CHECK(a.fine_tuning.targets == b.fine_tuning.targets);
+  CHECK(a.fine_tuning.double_quantization == b.fine_tuning.double_quantization);
 }
 
 }  // namespace
@@ -82,6 +83,9 @@ TEST_CASE("plans come back from each program's words") {
                target);
     check_back(scenario(peft + "fine_tuning: {method: qlora}",
                         "dp: 16, zero: 3, micro_batch: 1, offload: parameters"),
+               target);
+    check_back(scenario(peft + "fine_tuning: {method: qlora, double_quantization: false}",
+                        "dp: 16, zero: 3, micro_batch: 1"),
                target);
   }
   const std::string sharded =
@@ -108,6 +112,21 @@ TEST_CASE("what a program has no words for is refused with its key") {
   CHECK(refused("stack: peft, optimizer: muon", "dp: 16", TrainerTarget::axolotl) == "optimizer ");
   CHECK(refused("stack: peft", "dp: 16, zero: 2, offload: optimizer", TrainerTarget::axolotl) ==
         "offload ");
+  Scenario experts = scenario("stack: peft", "dp: 16");
+  experts.model = scenarios::read(
+                      "model: mixtral-8x7b\ncluster: {base: dgx-h100, devices: 8}\n"
+                      "training: {global_batch: 8, sequence: 512}\n")
+                      .model;
+  experts.training.fine_tuning.method = costmodel::FineTuningMethod::lora;
+  experts.training.fine_tuning.targets = costmodel::attention_targets;
+  const auto violations = [&] {
+    return planner::trainer_violations(experts, costmodel::resolve_plan(experts),
+                                       TrainerTarget::axolotl);
+  };
+  CHECK(violations().empty());
+  experts.training.fine_tuning.targets |= 1U << static_cast<unsigned>(costmodel::AdapterTarget::up);
+  REQUIRE(violations().size() == 1);
+  CHECK(violations().front().key == "fine_tuning");
   CHECK(refused("stack: peft", "dp: 16, zero: 2, offload: optimizer", TrainerTarget::llama_factory)
             .empty());
 }

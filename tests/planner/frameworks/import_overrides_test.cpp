@@ -116,6 +116,33 @@ TEST_CASE("Python that sets fields is read too") {
   CHECK(fixtures::contains(job.missing.back().remedy, "llama3_70b_pretrain_config"));
 }
 
+TEST_CASE("the adapters of a fine-tuning, on the stack that has them") {
+  const auto tuning_of = [](const ImportedJob& job) {
+    return *job.scenario.find("training")->find("fine_tuning");
+  };
+  const std::string sizes =
+      "cfg.model.num_layers = 2\ncfg.model.hidden_size = 64\ncfg.model.gated_linear_unit = True\n";
+  const ImportedJob job = planner::import_overrides(
+      sizes +
+          "cfg.peft = LoRA(target_modules=[\"linear_qkv\", \"linear_fc1\"], dim=8, alpha=16, "
+          "dropout=0.1)\n",
+      "x.py");
+  const auto tuning = tuning_of(job);
+  CHECK(tuning.find("method")->text == "lora");
+  CHECK(tuning.find("rank")->text == "8");
+  CHECK(tuning.find("alpha")->text == "16");
+  CHECK(tuning.find("dropout")->text == "0.1");
+  std::string targets;
+  for (const auto& item : tuning.find("targets")->items) targets += item.text + " ";
+  CHECK(targets == "q k v gate up ");
+  const auto* training = job.scenario.find("training");
+  CHECK(training->find("stack")->find("base")->text == "megatron-bridge");
+  CHECK(training->find("loss") != nullptr);  // that of Megatron-LM's stack is another one
+  const auto usual = tuning_of(planner::import_overrides(sizes + "cfg.peft = LoRA()\n", "x.py"));
+  CHECK(usual.find("rank")->text == "32");
+  CHECK(usual.find("targets") == nullptr);
+}
+
 TEST_CASE("a switch that is neither true nor false is refused where it stands") {
   CHECK_THROWS_WITH_AS(
       planner::import_overrides("run.py \\\n model.sequence_parallel=yes\n", "x.sh"),

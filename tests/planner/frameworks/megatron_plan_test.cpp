@@ -75,6 +75,15 @@ TEST_CASE("optimizer states in host memory") {
   }
 }
 
+TEST_CASE("activations of layers in host memory") {
+  const auto run = planner::read_megatron_script(
+      "--num-layers 16 --micro-batch-size 1 --cpu-offloading-num-layers 2", "x.sh");
+  planner::MegatronImport in(run);
+  planner::read_megatron_plan(in);
+  const auto* kept = in.job.scenario.find("plan")->find("offload")->find("activations");
+  CHECK(kept->find("layers")->text == "2");
+}
+
 TEST_CASE("ZeRO, recomputation and experts") {
   CHECK(plan_key("--use-distributed-optimizer", "zero") == "1");
   CHECK(plan_key("--use-megatron-fsdp --data-parallel-sharding-strategy optim_grads_params",

@@ -7,6 +7,7 @@
 
 #include "costmodel/plan/plan_rules.hpp"
 #include "costmodel/plan/plan_text.hpp"
+#include "tests/costmodel/support/scenarios.hpp"
 #include "tests/planner/support/megatron_cases.hpp"
 
 namespace megatron_rules_test {
@@ -161,6 +162,31 @@ TEST_CASE("refused: optimizer and recomputation") {
         p.recompute = {Recomputation::full, 0};
       },
       "CUDA graphs do not go with full recomputation");
+}
+
+TEST_CASE("what the configuration of a transformer asserts next to its arguments") {
+  const auto refused = [](const std::string& model, const std::string& training,
+                          const std::string& plan) {
+    const auto s = scenarios::read(
+        "model: " + model +
+        "\ncluster: {base: dgx-h100, devices: 16}\ntraining: {global_batch: 64, sequence: 4096" +
+        training + "}\nplan: {dp: 16, " + plan + "}\n");
+    std::string text;
+    for (const auto& violation : planner::megatron_violations(s, costmodel::resolve_plan(s)))
+      text += violation.reason + " ";
+    return text;
+  };
+  const std::string experts = "ep: 8, expert_overlap: true, dispatcher: alltoall",
+                    graphs = ", overlap: {cuda_graph: [mlp]}";
+  CHECK(refused("deepseek-v2-lite", "", experts).empty());
+  CHECK(contains(refused("{base: deepseek-v2-lite, router_bias: true}", "", experts),
+                 "--moe-router-enable-expert-bias works with sigmoid scores"));
+  CHECK(contains(refused("deepseek-v2-lite", graphs, experts),
+                 "does not go with the graph scope mlp"));
+  CHECK(contains(refused("llama-3-8b", graphs, "offload: {activations: {layers: 2}}"),
+                 "CUDA graphs do not go with --cpu-offloading-num-layers"));
+  CHECK(contains(refused("mixtral-8x7b", "", "recompute: {modules: [mla_up_proj]}"),
+                 "mla_up_proj is recomputed in latent attention only"));
 }
 
 TEST_CASE("CUDA graphs of parts that the model has, without dropout that is drawn again") {

@@ -57,6 +57,14 @@ TEST_CASE("degrees of data, tensor and context parallelism") {
   CHECK(contains(refused({"tp: 16, zero: 3, sequence_parallel: true"}),
                  "must divide 8 heads of keys and values"));
   CHECK(refused({"cp: 2, dp: 8, cp_comm: all_gather, zero: 3"}).empty());
+  // Without FSDP nothing casts to 16 bits, and one rank has none.
+  CHECK(contains(refused({"tp: 8, pp: 2, dp: 1, zero: 3, sequence_parallel: true"}),
+                 "zero: torchtitan 0.2.2: one rank shards nothing"));
+  CHECK(contains(refused({"tp: 8, pp: 2, dp: 1, zero: 0, sequence_parallel: true"}),
+                 "precision: torchtitan 0.2.2: mixed precision with tensor or pipeline ranks"));
+  CHECK(refused({"tp: 8, pp: 2, dp: 1, zero: 0, sequence_parallel: true", "", "llama-3.1-8b",
+                 TorchtitanVersion::python})
+            .empty());
   CHECK(contains(refused({"cp: 2, dp: 8, cp_comm: a2a, zero: 3"}), "cp_comm: torchtitan 0.2.2:"));
   CHECK(contains(refused({"cp: 2, dp: 8, cp_comm: all_gather, zero: 3", "", "llama-3.1-8b",
                           TorchtitanVersion::python}),
