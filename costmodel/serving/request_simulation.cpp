@@ -16,7 +16,7 @@ struct Running {
   double cached = 0;  // tokens with keys and values
   double left = 0;    // prompt tokens to prefill, of those after a preemption too
   double made = 0;    // tokens of the answer
-  double ready = 0;   // when its prompt has passed all stages
+  double late = 0;    // its tokens leave the last stage so much after their rounds
 };
 
 class Replica {
@@ -36,7 +36,6 @@ class Replica {
     while (next_ < requests_.size() && (clients == 0 || next_ < clients))
       ask(clients > 0 ? 0 : requests_[next_].arrival);
     while (done_ < requests_.size()) {
-      std::erase_if(running_, [&](const Running& r) { return ended(r) && r.ready <= now_; });
       arrive();
       admit();
       if (running_.empty()) {
@@ -53,9 +52,6 @@ class Replica {
   double blocks_of(double tokens) const {
     return std::ceil(tokens / static_cast<double>(limits_.serving.block_size));
   }
-
-  // A request whose only token is its prompt's is in its place until that leaves the last stage.
-  bool ended(const Running& r) const { return r.made >= requests_[r.request].output; }
 
   // The next request starts; those before it come before it.
   void ask(double time) {
@@ -109,7 +105,6 @@ class Replica {
       const Running last = running_.back();
       running_.pop_back();
       taken -= blocks_of(std::max(last.cached + last.left, last.cached + 1));
-      if (ended(last)) continue;
       made_[last.request] = last.made;
       waiting_.push_front(last.request);
       ++preempted_;
@@ -123,7 +118,7 @@ class Replica {
     const bool decodes = limits_.serving.chunked_prefill || !prompts;
     if (decodes) {
       for (const Running& r : running_) {
-        if (r.left > 0 || r.ready > now_) continue;
+        if (r.left > 0) continue;
         ++load.decodes;
         load.decode_context += r.cached;
       }
@@ -144,51 +139,41 @@ class Replica {
       ++load.prefilling;
       if (tokens == r.left) ++load.prompts;
     }
-    if (load.tokens() <= 0) {  // all wait for their prompts to leave the last stage
-      const auto soonest = std::ranges::min_element(
-          running_, [](const Running& a, const Running& b) { return a.ready < b.ready; });
-      pass_time(soonest->ready - now_);
-      return;
-    }
     most_ = std::max(most_, running_.size());
     const StepParts parts = clock_(load);
     ++steps_;
-    const double began = now_;
-    pass_time(parts.total().value);
+    now_ += parts.total().value;
+    occupied_ += parts.total().value * static_cast<double>(running_.size());
     context_ += load.decode_context;
     decoded_ += load.decodes;
-    advance(taken, decodes, began, parts.passing.value);
+    advance(taken, decodes, parts.passing.value);
   }
 
-  void pass_time(double seconds) {
-    now_ += seconds;
-    occupied_ += seconds * static_cast<double>(running_.size());
-  }
-
-  // `passing`: what a prompt takes through the stages beyond the step, which began at `began`.
-  void advance(const std::vector<double>& taken, bool decodes, double began, double passing) {
+  // `passing`: what a prompt takes through the stages beyond the step. It delays the tokens of a
+  // request and no round: a request that begins between two rounds waits for neither.
+  void advance(const std::vector<double>& taken, bool decodes, double passing) {
     std::size_t kept = 0;
     for (std::size_t i = 0; i < running_.size(); ++i) {
       Running r = running_[i];
-      double token = -1;
+      bool token = decodes;
       if (r.left > 0) {
         r.left -= taken[i];
         r.cached += taken[i];
-        if (r.left <= 0) token = r.ready = now_ + passing;
-      } else if (decodes && r.ready <= began) {
+        token = r.left <= 0;
+        r.late = passing;
+      } else if (decodes) {
         ++r.cached;
-        token = now_;
       }
-      if (token >= 0) {
-        ++r.made;
-        if (first_[r.request] < 0) first_[r.request] = token;
-      }
-      if (token >= 0 && ended(r)) {
-        end_[r.request] = token;
+      if (token) ++r.made;
+      if (token && first_[r.request] < 0) first_[r.request] = now_ + r.late;
+      if (token && r.made >= requests_[r.request].output) {
+        end_[r.request] = now_ + r.late;
+        late_ += r.late;
         ++done_;
-        if (limits_.concurrency > 0 && next_ < requests_.size()) ask(token);
+        if (limits_.concurrency > 0 && next_ < requests_.size()) ask(now_);
+      } else {
+        running_[kept++] = r;
       }
-      if (!ended(r) || r.ready > now_) running_[kept++] = r;
     }
     running_.resize(kept);
   }
@@ -203,7 +188,7 @@ class Replica {
   std::deque<std::size_t> waiting_;
   std::vector<Running> running_;
   std::size_t next_ = 0, done_ = 0, most_ = 1;  // that ran at once
-  double now_ = 0, coming_at_ = 0, occupied_ = 0, context_ = 0, decoded_ = 0;
+  double now_ = 0, coming_at_ = 0, occupied_ = 0, late_ = 0, context_ = 0, decoded_ = 0;
   std::int64_t steps_ = 0, preempted_ = 0;
 };
 
@@ -242,13 +227,16 @@ ServedRun Replica::measured() const {
   }
   const double begun = skipped == 0 ? (start_.empty() ? 0 : start_.front()) : from;
   run.seconds = std::max(to - begun, std::numeric_limits<double>::min());
+  // A client asks again once its answer has left the last stage.
+  if (all && most > 0)
+    run.seconds = std::max(run.seconds, now_ + late_ / static_cast<double>(std::min(most, count)));
   run.ttft = latency_of(ttft);
   run.tpot = latency_of(tpot);
   run.e2e = latency_of(e2e);
   // In flight over the time of a request, by Little's law: of requests that end in waves a window
   // would cut the waves.
-  run.requests_per_s = !limits_.whole_run && most > 0 ? static_cast<double>(most) / run.e2e.mean
-                                                      : counted / run.seconds;
+  run.requests_per_s =
+      !all && most > 0 ? static_cast<double>(most) / run.e2e.mean : counted / run.seconds;
   // Over full waves, of which a window of any other length would cut one.
   const std::size_t half = std::min(count - 1, std::max(most_, count / 2 / most_ * most_));
   const double took = ends[(count + half) / 2] - ends[(count + half) / 2 - half];

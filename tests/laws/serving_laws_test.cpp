@@ -37,6 +37,15 @@ TEST_CASE("scenarios that broke a law of serving") {
            "serving: {stack: vllm-0.6, input_tokens: 1024, output_tokens: 128, arrival_rate: 2, "
            "requests: 2}\n"
            "plan: {pp: 4, dp: 1}\n",
+           // Prompts and tokens that missed a round of the stages by little waited for the next.
+           "model: mixtral-8x7b\ncluster: {base: dgx-h200, devices: 16}\n"
+           "serving: {stack: sglang-0.5, input_tokens: {mean: 17}, "
+           "output_tokens: {mean: 2, p95: 6}, concurrency: 100}\n"
+           "plan: {pp: 4}\n",
+           "model: llama-2-7b\ncluster: {base: dgx-h100, devices: 16}\n"
+           "serving: {stack: mindie-2.0, input_tokens: 17, output_tokens: {mean: 1, p95: 3}, "
+           "concurrency: 16, prefix_hit_share: 0.5}\n"
+           "plan: {pp: 4}\n",
            // Plans whose capacity the closed form takes for less than what arrives.
            "model: llama-3-8b\ncluster: {base: dgx-h100, devices: 16}\n"
            "serving: {stack: vllm-0.6, input_tokens: {mean: 3000}, "

@@ -75,6 +75,30 @@ TEST_CASE("Each request has its tokens, one a step after the prompt's") {
   CHECK(run.total_per_s == 88);
 }
 
+TEST_CASE("What a prompt takes through the stages delays its request and no round") {
+  const auto passing = [](double seconds) {
+    return [seconds](const StepLoad&) {
+      StepParts parts;
+      parts.products = Seconds(1);
+      parts.passing = Seconds(seconds);
+      return parts;
+    };
+  };
+  auto limits = limits_of(8, 1e9, 2);
+  limits.whole_run = true;
+  const std::vector<ServedRequest> requests(6, {0, 100, 2});
+  for (const double late : {0.0, 0.01, 0.5}) {
+    CAPTURE(late);
+    const ServedRun run = serve(requests, limits, passing(late));
+    CHECK(run.steps == 6);
+    CHECK(run.ttft.mean == doctest::Approx(1 + late));
+    CHECK(run.tpot.mean == doctest::Approx(1));
+    // Each of two clients asks three times.
+    CHECK(run.seconds == doctest::Approx(3 * (2 + late)));
+    CHECK(run.requests_per_s * run.e2e.mean == doctest::Approx(2));
+  }
+}
+
 TEST_CASE("A chunk takes what the budget leaves beside decoding; whole prompts interrupt it") {
   auto limits = limits_of(8, 1e9);
   limits.serving.max_num_batched_tokens = 50;
