@@ -106,7 +106,7 @@ bool is_framework_job(const std::string& file, const ConfigPath& path) {
   }
 }
 
-// Its devices follow from its plan, whose sizes the words need not say.
+// Its devices follow from its plan, whose sizes need no words.
 bool is_framework_job(const Options& options, const ConfigPath& path) {
   return !options.operands.empty() &&
          is_framework_job(operand_file(options.operands.front(), path), path);

@@ -41,7 +41,7 @@ costmodel::Value scenario_of_model(const std::string& model,
 void complete_job(const Options& options, const costmodel::ConfigPath& path, ImportedJob& job,
                   const std::vector<LoggedSetting>& logged = {});
 
-// Throws ConfigError for the first key that a prediction needs and nobody says.
+// Throws ConfigError for the first key that a prediction needs and that is missing.
 void require_complete(const ImportedJob& job, const std::string& file);
 
 // What was assumed of a job and what was left out, a line each.

@@ -109,7 +109,8 @@ constexpr auto same_sizes = std::to_array<NamePair>({
     {"vicuna-13b-v1.5", "Llama-2-13b"},
 });
 
-// Models that see or hear, by the config.json of both: the language model alone is known here.
+// Models with images or sound, by the config.json of both: the language model alone is known
+// here.
 constexpr auto language_models = std::to_array<NamePair>({
     {"Qwen2.5-Omni-3B", "Qwen2.5-3B"},
     {"Qwen2.5-Omni-7B", "Qwen2-7B"},
@@ -217,7 +218,7 @@ void name_model(ImportedJob& job, std::string name) {
   }
   for (const auto& [other, ours] : language_models) {
     if (!begins(other)) continue;
-    job.left_out.push_back(fmt::format("what {} sees or hears with: priced as {}", other, ours));
+    job.left_out.push_back(fmt::format("the towers of {}: it is priced as {}", other, ours));
     name.replace(0, other.size(), ours);
     break;
   }

@@ -51,7 +51,7 @@ constexpr auto argument_names = std::to_array<NamedArgument>({
     {"optim.overlap_param_sync", "--overlap-param-gather"},
 });
 
-// Of a setting that is on unless it is false: what says so.
+// Of a setting that is on unless it is false: the flag for that.
 constexpr auto switched_off = std::to_array<NamedArgument>({
     {"masked_softmax_fusion", "--no-masked-softmax-fusion"},
     {"bias_activation_fusion", "--no-bias-swiglu-fusion"},
@@ -190,7 +190,7 @@ class Dialect {
 
 constexpr std::array<std::string_view, 3> swift_verbs{"sft", "pt", "rlhf"};
 
-// The words behind `megatron sft`, or behind the program that it starts; empty: none of these.
+// The words after `megatron sft`, or after the program that it starts; empty: none of these.
 ShellWords swift_words(const ShellScript& script) {
   for (const ShellWords& command : script.commands) {
     for (std::size_t i = 0; i < command.size(); ++i) {
@@ -320,11 +320,11 @@ void add_nemo_training(Dialect& in) {
   if (!in.on("model.overlap_p2p_comm")) in.add("--no-overlap-p2p-communication");
 }
 
-std::int64_t whole_in(const Dialect& in, const char* field) {
+std::int64_t number_in(const Dialect& in, const char* field) {
   const std::string text = in.word(field);
-  const bool whole =
+  const bool number =
       !text.empty() && text.size() < 8 && text.find_first_not_of("0123456789") == std::string::npos;
-  return whole ? std::stoll(text) : 0;
+  return number ? std::stoll(text) : 0;
 }
 
 }  // namespace
@@ -415,8 +415,8 @@ ImportedJob import_nemo_yaml(const std::string& text, const std::string& file) {
   }
   add_nemo_block(in);
   add_nemo_training(in);
-  in.arguments.per_node = whole_in(in, "trainer.devices");
-  in.arguments.world_size = in.arguments.per_node * whole_in(in, "trainer.num_nodes");
+  in.arguments.per_node = number_in(in, "trainer.devices");
+  in.arguments.world_size = in.arguments.per_node * number_in(in, "trainer.num_nodes");
   ImportedJob job = import_megatron(in.arguments);
   job.format = JobFormat::nemo;
   job.scenario.find("training")->find("stack")->set("base", scalar_value("nemo-2024"));

@@ -103,8 +103,8 @@ class TorchtitanImport {
             : fmt::format("torchtitan's {} {}", shortened(name), shortened(flavor));
     miss("model", "base",
          fmt::format("the model, {}: --set model=NAME (see `shardplan list models`)", said));
-    const bool whole = flavor.find('/') != std::string::npos;  // a name on a hub
-    if (!flavor.empty()) name_model(job, whole ? flavor : name + "-" + flavor);
+    const bool on_hub = flavor.find('/') != std::string::npos;
+    if (!flavor.empty()) name_model(job, on_hub ? flavor : name + "-" + flavor);
   }
 
   void read_degrees() {
@@ -425,7 +425,7 @@ bool holds_torchtitan_command(const std::string& text) {
 // A command of torchtitan: its fields, those of the configuration that it names in front.
 struct TorchtitanCommand {
   std::vector<SetField> fields;
-  std::int64_t devices = 0;  // 0: not said
+  std::int64_t devices = 0;  // 0: not known
   std::string config;        // "llama3_8b"
 };
 
@@ -488,12 +488,12 @@ ImportedJob import_torchtitan_command(const std::string& text, const std::string
   TorchtitanImport in(std::move(command.fields), std::max<std::int64_t>(0, command.devices));
   in.read();
   in.job.notes.push_back(
-      known
-          ? fmt::format("what the command leaves out is that of {}, as torchtitan shipped it in "
-                        "2025",
-                        command.config)
-          : fmt::format("what {} says is not known here: torchtitan's defaults stand instead",
-                        command.config.empty() ? "the configuration" : shortened(command.config)));
+      known ? fmt::format("what the command leaves out is that of {}, as torchtitan shipped it in "
+                          "2025",
+                          command.config)
+            : fmt::format(
+                  "the settings of {} are not known here: torchtitan's defaults stand instead",
+                  command.config.empty() ? "the configuration" : shortened(command.config)));
   if (!known) name_model(in.job, command.config);
   return std::move(in.job);
 }

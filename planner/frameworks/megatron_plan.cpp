@@ -74,7 +74,7 @@ void put_layers(MegatronImport& in, const std::vector<int>& stages) {
 }
 
 // The layers of each stage where the first and the last have counts of their own, or the embedding
-// and the loss count as layers; empty where plain keys say the same.
+// and the loss count as layers; empty where plain keys mean the same.
 std::vector<int> uneven_layers(MegatronImport& in, int pp, int vpp) {
   const std::int64_t layers = layers_of_model(in), stages = std::int64_t{pp} * vpp;
   std::int64_t first = in.whole("--decoder-first-pipeline-num-layers", 0);

@@ -60,13 +60,13 @@ TEST_CASE("names of hubs and folders, with what training and packing add to them
   CHECK(shipped("zai-org/GLM-4.6V-Flash") == "glm-4.1v-9b");
 }
 
-TEST_CASE("a model that sees or hears is its language model, and what it sees with is left out") {
+TEST_CASE("a model with images or sound is its language model, and its towers are left out") {
   CHECK(shipped("zai-org/GLM-4.5V") == "glm-4.5-air");
   CHECK(shipped("Qwen/Qwen2.5-Omni-7B") == "qwen2-7b");
   planner::ImportedJob job;
   planner::name_model(job, "OpenGVLab/InternVL3-8B");
   REQUIRE(job.left_out.size() == 1);
-  CHECK(job.left_out.front().starts_with("what InternVL3-8B sees or hears with"));
+  CHECK(job.left_out.front().starts_with("the towers of InternVL3-8B"));
 }
 
 TEST_CASE("a name that has a model's, size and all, further on") {

@@ -233,7 +233,7 @@ TEST_CASE("a command: the configuration that torchtitan ships, and what is set a
       "x.sh");
   CHECK(of(own, "cluster", "devices") == "16");
   CHECK(own.recipes.back() == "qwen3_8b_mine");
-  CHECK(own.notes.back().starts_with("what qwen3_8b_mine says is not known here"));
+  CHECK(own.notes.back().starts_with("the settings of qwen3_8b_mine are not known here"));
 }
 
 TEST_CASE("200 random plans that torchtitan 0.2.2 takes come back from its TOML" *
