@@ -198,7 +198,8 @@ ServedRun Replica::measured() const {
   // Without start and end of the run: the requests that end in its middle half.
   std::vector<double> ends = end_;
   std::ranges::sort(ends);
-  std::size_t skipped = limits_.whole_run || count < 8 ? 0 : count / 4;
+  const bool all = limits_.whole_run;
+  std::size_t skipped = all || count < 8 ? 0 : count / 4;
   // Where these end at once, as after prompts that stop all decoding, there is no middle.
   if (skipped > 0 && ends[skipped - 1] >= ends[count - 1 - skipped]) skipped = 0;
   const double from = skipped == 0 ? 0 : ends[skipped - 1];
