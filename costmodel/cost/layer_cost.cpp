@@ -295,14 +295,15 @@ void add_attention(const OpList& list, Recomputed what, const Pricing& pricing, 
 
 namespace {
 
-// The host is ahead in the recomputation of a part by what it is ahead in backward, unless it waits
-// there for the rows of experts.
+// The host is ahead in the recomputation of a part by what backward's computation leaves it (its
+// exchanges may overlap), unless it waits there for the rows of experts.
 void add_checkpoints(const OpList& list, Recomputed what, const Pricing& pricing, LayerCost& cost) {
   Cost& again = cost.recompute;
   again.host += checkpoint_calls(list, what).calls * pricing.host_call;
   wait_for_host(again, again.host);
   if (is_recomputed(Region::experts, what)) return;
-  const Seconds ahead = min(again.waited, cost.backward.time() - cost.backward.host);
+  const Seconds ahead =
+      min(again.waited, max(Seconds(0), cost.backward.compute - cost.backward.host));
   again.compute -= ahead;
   again.waited -= ahead;
 }
