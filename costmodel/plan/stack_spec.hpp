@@ -60,6 +60,8 @@ struct StackKernels {
   AttentionKernel attention = AttentionKernel::flash;
   bool fused_softmax = true;      // scale, mask and softmax are one kernel (unfused attention)
   int fused_softmax_batches = 1;  // ... only if sequences · heads on a rank is a multiple of this
+  bool fused_router = false;      // few kernels choose experts (moe_router_fusion)
+  bool fused_rotary = true;       // one kernel turns a vector (apply_rope_fusion)
   bool triangular_softmax = false;  // ... and it does not read masked scores
   bool causal_skip = true;          // the attention kernel skips the masked half
   bool fused_bias_activation = true;
@@ -168,8 +170,6 @@ struct StackHost {
   Seconds iteration;    // per iteration: loss scale, norms and counters read back
   bool counts_calls = false;  // the calls of its layers with experts are those of
                               // operators/host_calls, each as long as the device's host_call
-  bool fused_router = false;  // ... and few kernels choose experts (moe_router_fusion)
-  bool fused_rotary = true;   // ... and one kernel turns a vector (apply_rope_fusion)
   // Of a tensor-parallel collective, beyond its launch; and what each tensor rank adds to it in a
   // pipeline over several nodes.
   Seconds tensor_collective, tensor_rank;

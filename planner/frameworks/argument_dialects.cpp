@@ -57,6 +57,7 @@ constexpr auto switched_off = std::to_array<NamedArgument>({
     {"bias_activation_fusion", "--no-bias-swiglu-fusion"},
     {"bias_dropout_fusion", "--no-bias-dropout-fusion"},
     {"bias_dropout_add_fusion", "--no-bias-dropout-fusion"},
+    {"apply_rope_fusion", "--no-rope-fusion"},
     {"overlap_p2p_comm", "--no-overlap-p2p-communication"},
     {"share_embeddings_and_output_weights", "--untie-embeddings-and-output-weights"},
     {"bias", "--disable-bias-linear"},

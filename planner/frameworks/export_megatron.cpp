@@ -459,6 +459,8 @@ void write_kernels(const Scenario& s, Writer& out) {
   if (!kernels.fused_bias_activation)
     out.flag(s.model.gated_mlp ? "--no-bias-swiglu-fusion" : "--no-bias-gelu-fusion");
   out.flag_if(!kernels.fused_bias_dropout_add, "--no-bias-dropout-fusion");
+  out.flag_if(!kernels.fused_rotary, "--no-rope-fusion");
+  out.flag_if(kernels.fused_router && s.model.experts > 0, "--moe-router-fusion");
 }
 
 void write_loss(costmodel::LossKernel kernel, MegatronProgram program, Writer& out) {

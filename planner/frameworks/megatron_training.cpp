@@ -64,6 +64,8 @@ void read_stack(MegatronImport& in) {
   if (in.any({"--no-bias-gelu-fusion", "--no-bias-swiglu-fusion"}) && !in.arguments().from_log)
     in.put("training.stack.fused_bias_activation", "false");
   if (in.has("--no-bias-dropout-fusion")) in.put("training.stack.fused_bias_dropout_add", "false");
+  if (in.has("--no-rope-fusion")) in.put("training.stack.fused_rotary", "false");
+  if (in.has("--moe-router-fusion")) in.put("training.stack.fused_router", "true");
 }
 
 // Where it departs from the stack's, which is native.

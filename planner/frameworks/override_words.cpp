@@ -7,7 +7,7 @@ namespace planner {
 
 namespace {
 
-constexpr std::array<OverrideWord, 148> override_table{{
+constexpr std::array<OverrideWord, 150> override_table{{
     {"--tensor-model-parallel-size", "model.tensor_model_parallel_size",
      "trainer.strategy.tensor_model_parallel_size"},
     {"--pipeline-model-parallel-size", "model.pipeline_model_parallel_size",
@@ -216,6 +216,9 @@ constexpr std::array<OverrideWord, 148> override_table{{
      "model.config.cross_entropy_loss_fusion", OverrideForm::on, true},
     {"--cross-entropy-fusion-impl", "model.cross_entropy_fusion_impl",
      "model.config.cross_entropy_fusion_impl"},
+    {"--no-rope-fusion", "model.apply_rope_fusion", "model.config.apply_rope_fusion",
+     OverrideForm::off, true},
+    {"--moe-router-fusion", "model.moe_router_fusion", "", OverrideForm::on},
 }};
 
 // Sections, and fields of the others.
