@@ -14,6 +14,7 @@
 #include "costmodel/base/unit_text.hpp"
 #include "costmodel/config/yaml.hpp"
 #include "planner/exchange/shell_script.hpp"
+#include "planner/frameworks/framework_words.hpp"
 
 namespace planner {
 
@@ -33,28 +34,8 @@ std::string with_dashes(std::string name) {
 // Short forms of vLLM's (vllm/engine/arg_utils.py), and SGLang's names of the same
 // (sglang/srt/server_args.py).
 std::string long_name(const std::string& name) {
-  static constexpr std::array<std::array<std::string_view, 2>, 17> shorts{
-      {{"tp", "tensor-parallel-size"},
-       {"pp", "pipeline-parallel-size"},
-       {"dp", "data-parallel-size"},
-       {"ep", "expert-parallel-size"},
-       {"tp-size", "tensor-parallel-size"},
-       {"pp-size", "pipeline-parallel-size"},
-       {"dp-size", "data-parallel-size"},
-       {"ep-size", "expert-parallel-size"},
-       {"model-path", "model"},
-       {"mem-fraction-static", "gpu-memory-utilization"},
-       {"max-running-requests", "max-num-seqs"},
-       {"chunked-prefill-size", "max-num-batched-tokens"},
-       {"page-size", "block-size"},
-       {"enable-mixed-chunk", "enable-chunked-prefill"},
-       {"enable-dp-attention", "data-parallel-attention"},
-       {"dist-init-addr", "data-parallel-address"},
-       {"context-length", "max-model-len"}}};
-  for (const auto& [from, to] : shorts) {
-    if (name == from) return std::string(to);
-  }
-  return with_dashes(name);
+  const std::string_view full = framework_words("engines").read_as(name);
+  return full == name ? with_dashes(name) : std::string(full);
 }
 
 bool is_option(const std::string& word) {

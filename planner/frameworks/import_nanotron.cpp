@@ -14,6 +14,7 @@
 #include "costmodel/model/model_reader.hpp"
 #include "planner/exchange/lines.hpp"
 #include "planner/frameworks/file_settings.hpp"
+#include "planner/frameworks/framework_words.hpp"
 #include "planner/frameworks/setting_fields.hpp"
 
 namespace planner {
@@ -21,36 +22,6 @@ namespace planner {
 using namespace costmodel;
 
 namespace {
-
-// src/nanotron/config/config.py: sections and settings that change neither the time nor the memory
-// of an iteration; model.model_config is read as a model.
-constexpr std::array<std::string_view, 27> nanotron_harmless{"checkpoints.",
-                                                             "data_stages",
-                                                             "general.",
-                                                             "lighteval",
-                                                             "logging.",
-                                                             "metrics_logging",
-                                                             "s3_upload",
-                                                             "profiler",
-                                                             "tokenizer.",
-                                                             "data.",
-                                                             "model.init_method",
-                                                             "model.model_config.",
-                                                             "model.ddp_bucket_cap_mb",
-                                                             "optimizer.clip_grad",
-                                                             "optimizer.learning_rate_scheduler",
-                                                             "optimizer.optimizer_factory.",
-                                                             "optimizer.weight_decay",
-                                                             "parallelism.tp_recompute_allgather",
-                                                             "parallelism.pp_engine",
-                                                             "tokens.limit_",
-                                                             "tokens.train_steps",
-                                                             "tokens.val_check_interval",
-                                                             "experiment_logger",
-                                                             "kill_switch_path",
-                                                             "nanoset",
-                                                             "slurm",
-                                                             "unit_"};
 
 // nanotron's own names of what its model adds to a llama.
 bool is_its_own(const std::string& key) {
@@ -65,7 +36,8 @@ class NanotronImport {
       : job(job_of(JobFormat::nanotron)),
         file_(file),
         map_(parse_yaml(here_document(text, "YAML"), file)),
-        fields_(read_yaml(here_document(text, "YAML"), file), nanotron_harmless) {}
+        fields_(read_yaml(here_document(text, "YAML"), file),
+                framework_words("nanotron").harmless) {}
 
   void read() {
     read_model();

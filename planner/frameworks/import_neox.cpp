@@ -11,6 +11,7 @@
 #include "costmodel/base/escape.hpp"
 #include "planner/exchange/lines.hpp"
 #include "planner/frameworks/file_settings.hpp"
+#include "planner/frameworks/framework_words.hpp"
 #include "planner/frameworks/setting_fields.hpp"
 #include "planner/frameworks/tokenizers.hpp"
 
@@ -19,47 +20,6 @@ namespace planner {
 using namespace costmodel;
 
 namespace {
-
-// megatron/neox_arguments: what changes neither the time nor the memory of an iteration.
-constexpr auto neox_harmless = std::to_array<std::string_view>({"attention_dropout",
-                                                                "bias_gelu_fusion",
-                                                                "checkpoint_factor",
-                                                                "clip_grad",
-                                                                "contiguous_checkpointing",
-                                                                "data_",
-                                                                "distributed_backend",
-                                                                "eval_",
-                                                                "extra_save_iters",
-                                                                "gradient_clipping",
-                                                                "init_method",
-                                                                "iteration",
-                                                                "keep_last_n_checkpoints",
-                                                                "launcher",
-                                                                "load",
-                                                                "log",
-                                                                "lr_",
-                                                                "merge_file",
-                                                                "min_lr",
-                                                                "norm_eps",
-                                                                "num_workers",
-                                                                "optimizer.params",
-                                                                "output_layer_init_method",
-                                                                "output_layer_parallelism",
-                                                                "rms_norm_epsilon",
-                                                                "save",
-                                                                "scaled_upper_triang",
-                                                                "split",
-                                                                "steps_per_print",
-                                                                "synchronize_each_layer",
-                                                                "tensorboard",
-                                                                "test_data",
-                                                                "tokenizer_type",
-                                                                "train_data",
-                                                                "train_iters",
-                                                                "use_wandb",
-                                                                "valid_data",
-                                                                "wall_clock",
-                                                                "warmup"});
 
 std::vector<SetField> with_underscores(std::vector<SetField> fields) {
   for (SetField& one : fields) {
@@ -74,7 +34,7 @@ class NeoxImport {
   NeoxImport(const std::string& text, const std::string& file)
       : job(job_of(JobFormat::gpt_neox)),
         file_(file),
-        fields_(with_underscores(read_yaml(text, file)), neox_harmless) {}
+        fields_(with_underscores(read_yaml(text, file)), framework_words("gpt-neox").harmless) {}
 
   void read(std::string_view text) {
     read_mixers(text);

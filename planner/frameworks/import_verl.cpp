@@ -12,6 +12,7 @@
 #include "costmodel/base/path.hpp"
 #include "planner/exchange/hub_names.hpp"
 #include "planner/exchange/lines.hpp"
+#include "planner/frameworks/framework_words.hpp"
 #include "planner/frameworks/overrides_text.hpp"
 #include "planner/frameworks/setting_fields.hpp"
 
@@ -20,47 +21,6 @@ namespace planner {
 using namespace costmodel;
 
 namespace {
-
-// verl/trainer/config: what has no part in the actor's update, and what changes neither its time
-// nor its memory.
-constexpr auto verl_harmless =
-    std::to_array<std::string_view>({"algorithm.",
-                                     "critic.",
-                                     "reward",
-                                     "custom_reward",
-                                     "trainer.",
-                                     "ray_",
-                                     "data.",
-                                     "global_profiler",
-                                     "actor_rollout_ref.rollout.",
-                                     "actor_rollout_ref.ref.",
-                                     "actor_rollout_ref.hybrid_engine",
-                                     "actor_rollout_ref.actor.clip_ratio",
-                                     "actor_rollout_ref.actor.entropy",
-                                     "actor_rollout_ref.actor.grad_clip",
-                                     "actor_rollout_ref.actor.kl_loss",
-                                     "actor_rollout_ref.actor.loss_agg",
-                                     "actor_rollout_ref.actor.optim.betas",
-                                     "actor_rollout_ref.actor.optim.clip",
-                                     "actor_rollout_ref.actor.optim.lr",
-                                     "actor_rollout_ref.actor.optim.min_lr",
-                                     "actor_rollout_ref.actor.optim.num_cycles",
-                                     "actor_rollout_ref.actor.optim.total",
-                                     "actor_rollout_ref.actor.optim.warmup",
-                                     "actor_rollout_ref.actor.optim.weight_decay",
-                                     "actor_rollout_ref.actor.policy_loss",
-                                     "actor_rollout_ref.actor.shuffle",
-                                     "actor_rollout_ref.actor.use_kl_loss",
-                                     "actor_rollout_ref.actor.checkpoint",
-                                     "actor_rollout_ref.actor.profiler",
-                                     "actor_rollout_ref.actor.ppo_epochs",
-                                     "actor_rollout_ref.actor.strategy",
-                                     "actor_rollout_ref.model.trust_remote_code",
-                                     "optim.",
-                                     "actor_rollout_ref.model.external_lib",
-                                     "actor_rollout_ref.nccl_timeout",
-                                     "model.trust_remote",
-                                     "actor_rollout_ref.actor.fsdp_config.wrap_policy"});
 
 class VerlImport {
  public:
@@ -71,7 +31,7 @@ class VerlImport {
                   text.find("actor.strategy=megatron") != std::string::npos ||
                   text.find("ppo_megatron_trainer") != std::string::npos),
         stem_(stem_of(file)),
-        fields_(read_overrides(text, file).fields, verl_harmless) {}
+        fields_(read_overrides(text, file).fields, framework_words("verl").harmless) {}
 
   void read() {
     miss_cluster(job);

@@ -13,6 +13,7 @@
 #include "costmodel/base/json_text.hpp"
 #include "costmodel/base/unit_text.hpp"
 #include "planner/exchange/lines.hpp"
+#include "planner/frameworks/framework_words.hpp"
 
 namespace planner {
 
@@ -21,48 +22,8 @@ using namespace costmodel;
 
 namespace {
 
-// What changes neither time nor memory of an iteration, or is read below: top-level keys, and keys
-// of a map after a dot.
-constexpr auto read_or_harmless =
-    std::to_array<std::string_view>({"zero_allow_untested_optimizer",
-                                     "train_batch_size",
-                                     "train_micro_batch_size_per_gpu",
-                                     "gradient_accumulation_steps",
-                                     "optimizer",
-                                     "scheduler",
-                                     "gradient_clipping",
-                                     "steps_per_print",
-                                     "wall_clock_breakdown",
-                                     "dump_state",
-                                     "fp16.enabled",
-                                     "fp16.loss_scale",
-                                     "fp16.initial_scale_power",
-                                     "fp16.loss_scale_window",
-                                     "fp16.hysteresis",
-                                     "fp16.consecutive_hysteresis",
-                                     "fp16.min_loss_scale",
-                                     "bf16.enabled",
-                                     "data_types.grad_accum_dtype",
-                                     "zero_optimization.stage",
-                                     "zero_optimization.overlap_comm",
-                                     "zero_optimization.reduce_scatter",
-                                     "zero_optimization.contiguous_gradients",
-                                     "zero_optimization.mics_shard_size",
-                                     "zero_optimization.offload_optimizer",
-                                     "zero_optimization.offload_param",
-                                     "zero_optimization.zero_hpz_partition_size",
-                                     "zero_optimization.zero_quantized_weights",
-                                     "zero_optimization.zero_quantized_gradients",
-                                     "tensor_parallel.autotp_size",
-                                     "pipeline.stages",
-                                     "activation_checkpointing",
-                                     "tensorboard",
-                                     "wandb",
-                                     "csv_monitor",
-                                     "comet"});
-
 bool is_known(const std::string& key) {
-  return std::ranges::find(read_or_harmless, key) != read_or_harmless.end();
+  return std::ranges::count(framework_words("deepspeed").harmless, key) > 0;
 }
 
 class DeepSpeedImport {

@@ -132,6 +132,7 @@ void check_context(const Scenario& s, const ParallelPlan& p, Rules& rules) {
 // transformer_config.py, "overlap_moe_expert_parallel_comm" and "moe_shared_expert_overlap"; of
 // DeepEP moe/token_dispatcher.py.
 void check_exchange(const Scenario& s, const ParallelPlan& p, Rules& rules) {
+  using costmodel::RecomputeModule;
   const ExpertRecipe& e = p.experts;
   const bool gathered = e.dispatcher == Dispatcher::allgather;
   rules.require(e.dispatcher != Dispatcher::deepep || p.ep * p.etp > 1, "dispatcher",
@@ -139,13 +140,16 @@ void check_exchange(const Scenario& s, const ParallelPlan& p, Rules& rules) {
   rules.require(!e.shared_overlap || !gathered, "shared_expert_overlap",
                 "Megatron-LM: --moe-shared-expert-overlap works with alltoall, deepep and hybridep",
                 "set dispatcher: alltoall");
+  const bool shared_again = (p.recompute.modules & bit_of(RecomputeModule::shared_experts)) != 0;
+  rules.require(!e.shared_overlap || !shared_again, "shared_expert_overlap",
+                "Megatron-LM: recomputed shared experts do not go with --moe-shared-expert-overlap",
+                "leave shared_experts out of recompute.modules");
   if (!e.overlap) return;
   const auto require = [&](bool holds, const char* reason, const char* remedy) {
     rules.require(holds, "expert_overlap",
                   fmt::format("Megatron-LM: --overlap-moe-expert-parallel-comm {}", reason),
                   remedy);
   };
-  using costmodel::RecomputeModule;
   const auto& r = p.recompute;
   const bool again =
       r.granularity == Recomputation::selective && (r.modules & bit_of(RecomputeModule::moe)) != 0;

@@ -12,6 +12,7 @@
 #include "costmodel/base/escape.hpp"
 #include "planner/exchange/lines.hpp"
 #include "planner/frameworks/file_settings.hpp"
+#include "planner/frameworks/framework_words.hpp"
 #include "planner/frameworks/launcher_words.hpp"
 
 namespace planner {
@@ -19,82 +20,6 @@ namespace planner {
 using namespace costmodel;
 
 namespace {
-
-using Rename = std::pair<std::string_view, std::string_view>;
-
-// Of every dialect; names that only one of them has cannot be mistaken in another.
-constexpr std::array renames{
-    // axolotl, src/axolotl/utils/schemas
-    Rename{"base_model", "model_name_or_path"}, Rename{"sequence_len", "max_length"},
-    Rename{"micro_batch_size", "per_device_train_batch_size"}, Rename{"sample_packing", "packing"},
-    Rename{"optimizer", "optim"}, Rename{"tensor_parallel_size", "tp_size"},
-    Rename{"context_parallel_size", "cp_size"}, Rename{"sequence_parallel_degree", "cp_size"},
-    Rename{"eager_attention", "eager"},
-    Rename{"bnb_config_kwargs.bnb_4bit_use_double_quant", "double_quantization"},
-    // LLaMA-Factory, src/llamafactory/hparams
-    Rename{"cutoff_len", "max_length"}, Rename{"finetuning_type", "adapter"},
-    Rename{"lora_rank", "lora_r"}, Rename{"lora_target", "lora_target_modules"},
-    Rename{"quantization_bit", "bits"}, Rename{"flash_attn", "attn_implementation"},
-    Rename{"neat_packing", "packing"},
-    // ms-swift, swift/arguments
-    Rename{"model", "model_name_or_path"}, Rename{"model_id_or_path", "model_name_or_path"},
-    Rename{"tuner_type", "adapter"}, Rename{"train_type", "adapter"}, Rename{"sft_type", "adapter"},
-    Rename{"target_modules", "lora_target_modules"}, Rename{"quant_bits", "bits"},
-    Rename{"attn_impl", "attn_implementation"}, Rename{"batch_size", "per_device_train_batch_size"},
-    Rename{"sequence_parallel_size", "cp_size"},
-    // transformers and TRL
-    Rename{"max_seq_length", "max_length"}, Rename{"block_size", "max_length"},
-    Rename{"model_max_length", "max_length"}, Rename{"lora_target_module", "lora_target_modules"},
-    Rename{"dtype", "torch_dtype"}, Rename{"use_bnb_nested_quant", "double_quantization"},
-    // accelerate, parallelism_config and deepspeed_config
-    Rename{"parallelism_config.parallelism_config_tp_size", "tp_size"},
-    Rename{"parallelism_config.parallelism_config_cp_size", "cp_size"},
-    Rename{"parallelism_config.parallelism_config_sp_size", "sp_size"},
-    Rename{"parallelism_config.parallelism_config_dp_shard_size", "dp_shard_size"},
-    Rename{"parallelism_config.parallelism_config_dp_replicate_size", "dp_replicate_size"},
-    Rename{"deepspeed_config.gradient_accumulation_steps", "gradient_accumulation_steps"},
-    Rename{"deepspeed_config.zero_stage", "zero_stage"},
-    Rename{"deepspeed_config.offload_optimizer_device", "offload_optimizer_device"},
-    Rename{"deepspeed_config.offload_param_device", "offload_param_device"},
-    Rename{"deepspeed_config.deepspeed_config_file", "deepspeed"}};
-
-// What settings begin with that change neither the time nor the memory of an iteration.
-constexpr std::string_view harmless_words =
-    "adam_ additional_config auto_find auto_resume bench_ chat_template compute_environment "
-    "config_file cosine_ custom_register data_seed data_shared dataloader dataset ddp debug "
-    "deepspeed_config. default_system description do_eval do_train downcast_bf16 downsample "
-    "dpo_ dry_run ds_config early_stopping ema_ enable_cpu_affinity enable_thinking eval "
-    "exp_name fp16_opt_level fsdp_config.auto_wrap fsdp_config.backward_prefetch "
-    "fsdp_config.cpu_ram fsdp_config.final_state fsdp_config.forward_prefetch "
-    "fsdp_config.limit_all_gathers fsdp_config.state_dict fsdp_config.sync_module "
-    "fsdp_config.transformer_layer fsdp_config.use_orig fsdp_config.version fsdp_config.xla "
-    "fsdp_transformer_layer fsdp_version generation_ gpu_ids gradient_checkpointing_kwargs "
-    "greater_is_better group_by_length half_precision_backend hub_ include_num_input "
-    "include_tokens is_llama label_smoothing learning_rate load_best load_from_cache local_rank "
-    "log_ logging_ lora_fan_in lora_model_dir loss_type loss_watchdog lr_ machine_rank main_ "
-    "master_ max_grad_norm max_new max_samples max_steps megatron_lm_config. metric min_lr "
-    "mlflow model_author model_name model_revision model_type neftune nnodes node_rank nproc "
-    "num_epochs num_gpus num_labels num_nodes num_train_epochs num_workers output_dir overwrite "
-    "pad_to_sequence pad_token per_device_eval plot_loss predict preprocessing project "
-    "push_to_hub rdzv remove_unused report_to resume rl_beta run_name same_network save seed "
-    "shuffle special_tokens split_dataset streaming strict swanlab system template tf32 "
-    "tokenizer tokens tpu_ train_dataset train_on trust_remote use_cpu use_fast_tok val_ wandb "
-    "warmup weight_decay xformers_ zero3_";
-
-std::vector<std::string_view> split(std::string_view text) {
-  std::vector<std::string_view> words;
-  while (!text.empty()) {
-    const std::size_t end = std::min(text.find(' '), text.size());
-    words.push_back(text.substr(0, end));
-    text.remove_prefix(std::min(end + 1, text.size()));
-  }
-  return words;
-}
-
-std::span<const std::string_view> trainer_harmless() {
-  static const std::vector<std::string_view> words = split(harmless_words);
-  return words;
-}
 
 TrainerDefaults defaults_of(JobFormat format) {
   switch (format) {
@@ -115,8 +40,8 @@ TrainerDefaults defaults_of(JobFormat format) {
 // "fsdp_config.fsdp_offload_params" and "fsdp_config.offload_params" are the same.
 std::string trainers_field(std::string field) {
   std::ranges::replace(field, '-', '_');
-  for (const auto& [theirs, ours] : renames)
-    if (field == theirs) return std::string(ours);
+  if (const auto ours = framework_words("trainer").read_as(field); ours != field)
+    return std::string(ours);
   constexpr std::string_view map = "fsdp_config.", prefix = "fsdp_";
   if (field.starts_with("fsdp_config.fsdp_")) field.erase(map.size(), prefix.size());
   // accelerate launch has the fields of the map as flags.
@@ -170,7 +95,8 @@ TrainerJob of_command(const std::string& text, const std::string& file) {
                         fmt::format("the settings are in {}", quote(shortened(word.text))),
                         "give that file");
     }
-    TrainerJob job{*format, defaults_of(*format), {flags_of(command), trainer_harmless()}};
+    TrainerJob job{
+        *format, defaults_of(*format), {flags_of(command), framework_words("trainer").harmless}};
     Launched launched = launched_by(script, command);
     if (launched.world_size == 0) launched = launched_by_variables(script);
     job.devices = launched.world_size;
@@ -259,8 +185,10 @@ TrainerJob read_trainer_job(const std::string& text, const std::string& file, Jo
       fields.insert(fields.end(), more.begin(), more.end());
     }
   }
-  return {
-      format, defaults_of(format), {std::move(fields), trainer_harmless()}, launched.world_size};
+  return {format,
+          defaults_of(format),
+          {std::move(fields), framework_words("trainer").harmless},
+          launched.world_size};
 }
 
 }  // namespace planner

@@ -187,6 +187,10 @@ TEST_CASE("what the configuration of a transformer asserts next to its arguments
                  "CUDA graphs do not go with --cpu-offloading-num-layers"));
   CHECK(contains(refused("mixtral-8x7b", "", "recompute: {modules: [mla_up_proj]}"),
                  "mla_up_proj is recomputed in latent attention only"));
+  CHECK(contains(refused("deepseek-v2-lite", "",
+                         "ep: 8, shared_expert_overlap: true, dispatcher: alltoall, "
+                         "recompute: {modules: [shared_experts]}"),
+                 "recomputed shared experts do not go with --moe-shared-expert-overlap"));
 }
 
 TEST_CASE("CUDA graphs of parts that the model has, without dropout that is drawn again") {
