@@ -1,3 +1,5 @@
+#include <fmt/format.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -47,7 +49,18 @@ std::string inputs_text() {
   return text;
 }
 
+// The price of a plan takes 150 KiB of stack; with less a process ends without a word.
+void require_stack() {
+  constexpr rlim_t least = 256 << 10;
+  struct rlimit stack;
+  if (getrlimit(RLIMIT_STACK, &stack) != 0 || stack.rlim_cur >= least) return;
+  throw costmodel::ConfigError(
+      {}, fmt::format("shardplan: a stack of {} KiB is too small", stack.rlim_cur >> 10),
+      "ulimit -s 8192 gives the usual one");
+}
+
 int run(int count, char** arguments) {
+  require_stack();
   if (count == 1) {
     tell(planner::opening());
     return 2;

@@ -110,6 +110,8 @@ class Reading {
   void wait(bool written) {
     struct stat file;
     const bool pipe = fstat(file_, &file) == 0 && S_ISFIFO(file.st_mode);
+    if (!pipe && written)  // /proc/kmsg gives what the kernel is yet to write
+      refuse_file(path_, "has nothing to read yet", "name a regular file or a pipe");
     if (!written && (!pipe || !text_.empty())) {
       ended_ = true;
       return;

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "costmodel/base/escape.hpp"
@@ -17,6 +18,11 @@ void assign_path(Value& root, const std::string& assignment, const Mark& mark) {
   }
   Value* at = &root;
   std::string path = assignment.substr(0, equals);
+  constexpr std::ptrdiff_t deepest = 32;  // far more than any key; each is a call when it is read
+  if (std::ranges::count(path, '.') > deepest) {
+    throw ConfigError(mark, fmt::format("{} has more than {} keys", quote(path), deepest),
+                      "write key.path=value, such as plan.tp=8");
+  }
   for (std::size_t from = 0;;) {
     const auto dot = path.find('.', from);
     const std::string key = path.substr(from, dot == std::string::npos ? dot : dot - from);

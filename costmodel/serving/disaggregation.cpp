@@ -80,22 +80,19 @@ PooledRates pooled_rates(const ServingSpec& s, const PromptPool& prompts, const 
     const auto all = static_cast<double>(s.concurrency);
     r.capacity = std::min(r.capacity, all / (first + decoding).value);
     r.ttft = max(first, Seconds(all / r.capacity) - decoding);
-    r.wait = r.ttft - first;
   }
   r.rate = r.capacity;
   if (s.concurrency == 0 && s.arrival_rate <= 0 && s.requests > 0) {
     const auto all = static_cast<double>(s.requests);
     const Seconds queue(all / prompts.rate), answers(all / tokens.rate);
     r.rate = all / max(queue + decoding, first + answers).value;
-    r.wait = queue / 2;
-    r.ttft = first + r.wait;
+    r.ttft = first + queue / 2;
   }
   if (s.arrival_rate > 0) {
     r.saturated = s.arrival_rate > r.capacity;
     r.rate = std::min(s.arrival_rate, r.capacity);
     const double load = std::min(0.999, r.rate / prompts.rate);
-    r.wait = prompts.turn * (load / (2 * (1 - load)));
-    r.ttft = first + r.wait;
+    r.ttft = first + prompts.turn * (load / (2 * (1 - load)));
   }
   r.e2e = r.ttft + decoding;
   return r;

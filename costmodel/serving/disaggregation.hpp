@@ -50,7 +50,6 @@ struct PooledRates {
   double capacity = 0;  // requests a second at most
   double rate = 0;      // of the load; of an open one that exceeds the capacity, the capacity
   bool saturated = false;
-  Seconds wait;  // of a prompt for those before it
   Seconds ttft, tpot, e2e;
 };
 

@@ -116,12 +116,10 @@ class Replica {
     StepLoad load;
     const bool prompts = std::ranges::any_of(running_, [](const Running& r) { return r.left > 0; });
     const bool decodes = limits_.serving.chunked_prefill || !prompts;
-    if (decodes) {
-      for (const Running& r : running_) {
-        if (r.left > 0) continue;
-        ++load.decodes;
-        load.decode_context += r.cached;
-      }
+    for (const Running& r : running_) {
+      if (!decodes || r.left > 0) continue;
+      ++load.decodes;
+      load.decode_context += r.cached;
     }
     const auto budget = static_cast<double>(limits_.serving.max_num_batched_tokens);
     double room = std::max(decodes ? 1.0 : budget, budget - load.decodes);
@@ -212,7 +210,7 @@ ServedRun Replica::measured() const {
     return r.input != requests_.front().input || r.output != requests_.front().output;
   };
   const bool by_start = most > 0 && skipped > 0 && std::ranges::any_of(requests_, differs);
-  std::vector<double> ttft, tpot, e2e;
+  auto& [ttft, tpot, e2e] = run.times;
   double outputs = 0, inputs = 0, counted = 0;
   for (std::size_t i = 0; i < count; ++i) {
     const bool middle = by_start ? i >= skipped && i < count - skipped
@@ -244,7 +242,6 @@ ServedRun Replica::measured() const {
   run.pace = static_cast<double>(half) / std::max(1e-12, took);
   run.output_per_s = run.requests_per_s * outputs / counted;
   run.total_per_s = run.requests_per_s * (outputs + inputs) / counted;
-  run.times = {std::move(ttft), std::move(tpot), std::move(e2e)};
   run.requests = static_cast<std::int64_t>(count);
   run.running = now_ > 0 ? occupied_ / now_ : 0;
   run.context = decoded_ > 0 ? context_ / decoded_ : 0;

@@ -1,5 +1,6 @@
 #include "costmodel/serving/served_load.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <tuple>
 #include <utility>
@@ -44,6 +45,24 @@ void set_rate(double requests_per_s, ServedRun& run) {
   for (double* rate : {&run.requests_per_s, &run.output_per_s, &run.total_per_s}) *rate *= factor;
 }
 
+// `more` like those of the middle half. Where all start at once they come in its middle and those
+// after them are later by `wait`.
+Latency prolonged(std::vector<double> times, double more, double wait) {
+  if (times.empty()) return {};
+  if (wait > 0) std::sort(times.begin(), times.end());
+  const auto quarter = static_cast<std::ptrdiff_t>(times.size() / 4);
+  const double middle = latency_of({times.begin() + quarter, times.end() - quarter}).mean;
+  const auto some = static_cast<double>(times.size());
+  Latency latency = latency_of(times);
+  latency.mean = (some * latency.mean + more * middle) / (some + more) + wait / 2;
+  if (wait <= 0) return latency;
+  const double beyond = 0.95 * (some + more) - some / 2;  // the first half
+  const auto after = static_cast<std::size_t>(std::max(0.0, some / 2 + beyond - more));
+  latency.p95 = beyond < more ? times[times.size() / 2] + wait * beyond / more
+                              : times[std::min(after, times.size() - 1)] + wait;
+  return latency;
+}
+
 struct Simulation {
   const ServingSpec& s;
   const ServingMemory& memory;
@@ -86,9 +105,6 @@ struct Simulation {
     return serve(requests, limits, [&](const StepLoad& step) { return times.of(step); });
   }
 
-  // Of few requests it is chance how they fall on the steps: the mean of several such runs.
-  ServedRun arriving_run(std::int64_t requests, double rate, double part) const;
-
   // As many clients as keep some waiting.
   ServedRun most_answered() const {
     const std::int64_t clients = running() + 1;
@@ -127,79 +143,62 @@ struct Simulation {
     return closed;
   }
 
+  // Of few requests it is chance how they fall on the steps: the mean of several such runs.
+  ServedRun arriving_run(std::int64_t requests, double rate, double part) const {
+    const std::int64_t runs = ceil_div(fewest_drawn, requests);
+    const auto all = drawn_requests(s.input, s.output, rate, runs * requests);
+    ServedRun mean;
+    for (auto next = all.begin(); next != all.end(); next += requests) {
+      std::vector<ServedRequest> own(next, next + requests);
+      const double begun = next == all.begin() ? 0 : (next - 1)->arrival;
+      for (ServedRequest& r : own) r.arrival -= begun;
+      const ServedRun one = run(own, 0, true, part);
+      for (double ServedRun::*of : std::initializer_list<double ServedRun::*>{
+               &ServedRun::seconds, &ServedRun::requests_per_s, &ServedRun::output_per_s,
+               &ServedRun::total_per_s, &ServedRun::running, &ServedRun::context,
+               &ServedRun::pace}) {
+        mean.*of += one.*of / static_cast<double>(runs);
+      }
+      for (auto of : {&RequestTimes::ttft, &RequestTimes::tpot, &RequestTimes::e2e}) {
+        (mean.times.*of)
+            .insert((mean.times.*of).end(), (one.times.*of).begin(), (one.times.*of).end());
+      }
+      mean.preempted += one.preempted;
+    }
+    mean.requests = requests;
+    mean.ttft = latency_of(mean.times.ttft);
+    mean.tpot = latency_of(mean.times.tpot);
+    mean.e2e = latency_of(mean.times.e2e);
+    return mean;
+  }
+
   // All of so many requests in a replica, from the first to the last.
-  ServedRun full_run(double all, std::int64_t clients, double rate, double part) const;
+  ServedRun full_run(double all, std::int64_t clients, double rate, double part) const {
+    const auto some = std::clamp<std::int64_t>(std::llround(all), 1, most());
+    ServedRun run =
+        rate > 0 ? arriving_run(some, rate, part) : this->run(some, clients, rate, true, part);
+    const auto shown = static_cast<double>(some);
+    const double rounds = clients > 0 ? std::max(1.0, shown / static_cast<double>(clients)) : 1;
+    delay(outside(), run);
+    run.seconds += outside() * rounds;
+    if (rate <= 0 &&
+        way.most_per_s > 0) {  // first prompts of the replicas come one after the other
+      const double last_after = (1 / part - 1) / way.most_per_s;
+      delay(last_after / 2 / rounds, run);  // of each client the first alone
+      run.seconds += last_after;
+    }
+    set_rate(shown / run.seconds, run);
+    const double more = all - shown, longer = more / run.pace;
+    if (more < 1) return run;
+    const bool at_once = clients == 0 && rate <= 0;
+    run.ttft = prolonged(run.times.ttft, more, at_once ? longer : 0);
+    run.e2e = prolonged(run.times.e2e, more, at_once ? longer : 0);
+    run.tpot = prolonged(run.times.tpot, more, 0);
+    run.seconds += longer;
+    set_rate(all / run.seconds, run);
+    return run;
+  }
 };
-
-// `more` like those of the middle half. Where all start at once they come in its middle and those
-// after them are later by `wait`.
-Latency prolonged(std::vector<double> times, double more, double wait) {
-  if (times.empty()) return {};
-  if (wait > 0) std::ranges::sort(times);
-  const auto quarter = static_cast<std::ptrdiff_t>(times.size() / 4);
-  const double middle = latency_of({times.begin() + quarter, times.end() - quarter}).mean;
-  const auto some = static_cast<double>(times.size());
-  Latency latency = latency_of(times);
-  latency.mean = (some * latency.mean + more * middle) / (some + more) + wait / 2;
-  if (wait <= 0) return latency;
-  const double beyond = 0.95 * (some + more) - some / 2;  // the first half
-  const auto after = static_cast<std::size_t>(std::max(0.0, some / 2 + beyond - more));
-  latency.p95 = beyond < more ? times[times.size() / 2] + wait * beyond / more
-                              : times[std::min(after, times.size() - 1)] + wait;
-  return latency;
-}
-
-ServedRun Simulation::arriving_run(std::int64_t requests, double rate, double part) const {
-  const std::int64_t runs = ceil_div(fewest_drawn, requests);
-  const auto all = drawn_requests(s.input, s.output, rate, runs * requests);
-  ServedRun mean;
-  for (auto next = all.begin(); next != all.end(); next += requests) {
-    std::vector<ServedRequest> own(next, next + requests);
-    const double begun = next == all.begin() ? 0 : (next - 1)->arrival;
-    for (ServedRequest& r : own) r.arrival -= begun;
-    const ServedRun one = run(own, 0, true, part);
-    for (double ServedRun::*of : std::initializer_list<double ServedRun::*>{
-             &ServedRun::seconds, &ServedRun::requests_per_s, &ServedRun::output_per_s,
-             &ServedRun::total_per_s, &ServedRun::running, &ServedRun::context, &ServedRun::pace}) {
-      mean.*of += one.*of / static_cast<double>(runs);
-    }
-    for (auto of : {&RequestTimes::ttft, &RequestTimes::tpot, &RequestTimes::e2e}) {
-      (mean.times.*of)
-          .insert((mean.times.*of).end(), (one.times.*of).begin(), (one.times.*of).end());
-    }
-    mean.preempted += one.preempted;
-  }
-  mean.requests = requests;
-  mean.ttft = latency_of(mean.times.ttft);
-  mean.tpot = latency_of(mean.times.tpot);
-  mean.e2e = latency_of(mean.times.e2e);
-  return mean;
-}
-
-ServedRun Simulation::full_run(double all, std::int64_t clients, double rate, double part) const {
-  const auto some = std::clamp<std::int64_t>(std::llround(all), 1, most());
-  ServedRun run =
-      rate > 0 ? arriving_run(some, rate, part) : this->run(some, clients, rate, true, part);
-  const auto shown = static_cast<double>(some);
-  const double rounds = clients > 0 ? std::max(1.0, shown / static_cast<double>(clients)) : 1;
-  delay(outside(), run);
-  run.seconds += outside() * rounds;
-  if (rate <= 0 && way.most_per_s > 0) {  // first prompts of the replicas come one after the other
-    const double last_after = (1 / part - 1) / way.most_per_s;
-    delay(last_after / 2 / rounds, run);  // of each client the first alone
-    run.seconds += last_after;
-  }
-  set_rate(shown / run.seconds, run);
-  const double more = all - shown, longer = more / run.pace;
-  if (more < 1) return run;
-  const bool at_once = clients == 0 && rate <= 0;
-  run.ttft = prolonged(run.times.ttft, more, at_once ? longer : 0);
-  run.e2e = prolonged(run.times.e2e, more, at_once ? longer : 0);
-  run.tpot = prolonged(run.times.tpot, more, 0);
-  run.seconds += longer;
-  set_rate(all / run.seconds, run);
-  return run;
-}
 
 // Each run's weight is its requests a second, so that Little's law holds of all.
 Latency latency_over(const std::vector<KindRun>& kinds, bool whole,
@@ -216,7 +215,7 @@ Latency latency_over(const std::vector<KindRun>& kinds, bool whole,
     }
   }
   if (all.empty()) return {};
-  std::ranges::sort(all);
+  std::sort(all.begin(), all.end());
   double passed = 0;
   for (const auto& [time, weight] : all) {
     passed += weight;

@@ -80,7 +80,7 @@ Traffic served_traffic(const ModelSpec& model, const EngineSpec& engine, const S
   const auto decoded = static_cast<double>(batch.output - 1);
   Traffic sum = passes(batch.input);
   sum += passes(1) * decoded;
-  if (own.last && !own.first) sum.send += returned_tokens(requests) * decoded;
+  if (own.last && !own.first) sum.send += Bytes(8 * requests) * decoded;
   return sum;
 }
 

@@ -32,8 +32,7 @@ struct ServedStage {
 ServedStage served_stage(const ModelSpec& model, int pp, int stage);
 
 // Messages: the hidden states that an all-reduce sums; the logits of `rows` rows that all tensor
-// ranks hold after an all-gather; what a tensor rank of a stage passes on to the next stage; the
-// sampled tokens, 8 bytes each, that a tensor rank of the last stage sends to the first.
+// ranks hold after an all-gather; what a tensor rank of a stage passes on to the next stage.
 inline Bytes hidden_states(const ModelSpec& model, double tokens, double element) {
   return Bytes(tokens * static_cast<double>(model.hidden) * element);
 }
@@ -42,7 +41,6 @@ inline Bytes gathered_logits(double columns, double rows, double element) {
 }
 Bytes passed_on(const ModelSpec& model, const EngineSpec& engine, int tp, double tokens,
                 double element);
-inline Bytes returned_tokens(double rows) { return Bytes(8 * rows); }
 
 // A batch that a replica serves from the first prompt to the last token: `requests` prompts of
 // `input` tokens, each answered by `output` tokens, the most likely ones.

@@ -7,6 +7,7 @@
 
 #include "costmodel/base/error.hpp"
 #include "costmodel/base/unit_text.hpp"
+#include "costmodel/model/parameter_count.hpp"
 #include "costmodel/serving/disaggregation.hpp"
 #include "costmodel/serving/serving_reader.hpp"
 
@@ -94,6 +95,16 @@ void fill_from_state(const SteadyState& state, const ServingSpec& s, double rate
   e.tpot = {state.tpot.value, state.tpot.value};
   e.e2e = {state.e2e.value, state.e2e.value};
   e.running = state.running;
+}
+
+// The least time of a token whatever the engine: the weights that it uses read once by all devices
+// together, at their peak bandwidth.
+Seconds least_token_time(const ModelSpec& model, const ClusterSpec& cluster, WeightFormat format) {
+  const double table = static_cast<double>(model.vocab * model.embedding_width());
+  const double used = std::max(0.0, active_parameter_count(model) - 2 * table);
+  const double bytes = used * bytes_of(format);
+  return Bytes(bytes) / BytesPerSecond(cluster.device.memory_bandwidth.value *
+                                       static_cast<double>(cluster.devices));
 }
 
 }  // namespace

@@ -75,6 +75,8 @@ Keys<S> other_rows() {
                      "of prompt tokens whose keys and values are cached already"),
       key::flag<S>("cuda_graphs", &S::cuda_graphs,
                    "steps that only decode are replayed; false: enforce_eager"),
+      key::flag<S>("offline", &S::offline,
+                   "prompts are given to the engine in its own process, with no server before it"),
       key::flag<S>("decode_only", &S::decode_only,
                    "prompts are prefilled on devices that are not counted"));
 }

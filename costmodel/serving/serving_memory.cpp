@@ -72,8 +72,6 @@ double activation_bytes(const ModelSpec& model, const ServingSpec& serving,
   return std::max(pass + experts, sampling + kept) + received;
 }
 
-double fullest_layers(double layers, int pp) { return std::ceil(layers / pp); }
-
 }  // namespace
 
 Bytes cache_bytes_per_layer(const ModelSpec& model, int tp, CacheFormat format) {
@@ -86,18 +84,16 @@ Bytes cache_bytes_per_layer(const ModelSpec& model, int tp, CacheFormat format) 
 
 Bytes stage_weights(const ModelSpec& model, WeightFormat format, const ServingSizes& sizes,
                     const ServedStage& stage) {
+  const auto of = [&](LayerKind kind) { return layer_bytes(kind, model, format, sizes); };
   double bytes = 0;
-  for (std::int64_t i = 0; i < stage.layers; ++i) {
-    const bool sparse = model.has_experts(stage.first_layer + i);
-    bytes += layer_bytes(sparse ? LayerKind::moe : LayerKind::block, model, format, sizes);
-  }
-  if (stage.first) bytes += layer_bytes(LayerKind::embedding, model, format, sizes);
-  if (!stage.last) return Bytes(bytes);
-  bytes += layer_bytes(LayerKind::head, model, format, sizes);
-  if (stage.first && model.tie_embeddings) {  // one table is both
-    const ServedLayer head = served_layer(LayerKind::head, model, sizes, 1);
-    for (const ServedProduct& p : head.products) bytes -= p.weights() * element_bytes(format);
-  }
+  for (std::int64_t i = 0; i < stage.layers; ++i)
+    bytes += of(model.has_experts(stage.first_layer + i) ? LayerKind::moe : LayerKind::block);
+  if (stage.first) bytes += of(LayerKind::embedding);
+  const bool tied = stage.first && model.tie_embeddings;  // one table is both
+  if (stage.last && tied)
+    bytes += element_bytes(format) * served_layer(LayerKind::head, model, sizes, 1).other_weights;
+  else if (stage.last)
+    bytes += of(LayerKind::head);
   return Bytes(bytes);
 }
 
@@ -125,7 +121,7 @@ Bytes weights_held(const ModelSpec& model, WeightFormat format, const ServingSiz
   const double head = bytes(LayerKind::head, format);
   const double table = bytes(LayerKind::embedding, format) + tower_bytes(model, sizes);
   if (sizes.pp == 1) return Bytes(all + (model.tie_embeddings ? 0 : head) + table);
-  const double stage = all / stack.layers() * fullest_layers(stack.layers(), sizes.pp);
+  const double stage = all / stack.layers() * std::ceil(stack.layers() / sizes.pp);
   return Bytes(stage + std::max(head, table));
 }
 
@@ -149,7 +145,7 @@ ServingMemory serving_memory(const ServingScenario& s, const ServingSizes& sizes
                               : m.device;
   m.usable = min(m.device, shared * share + (rest ? all : Bytes(0)));
   m.cache = max(Bytes(0), m.usable - (pool ? m.weights : all));
-  const double layers = fullest_layers(static_cast<double>(s.model.layers), sizes.pp);
+  const double layers = std::ceil(static_cast<double>(s.model.layers) / sizes.pp);
   m.token = cache_bytes_per_layer(s.model, sizes.tp, serving.kv_cache) * layers;
   const auto block = static_cast<double>(serving.limits.block_size);
   m.blocks = std::floor(m.cache.value / (m.token.value * block));

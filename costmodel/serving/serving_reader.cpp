@@ -4,7 +4,6 @@
 
 #include <cmath>
 
-#include "costmodel/base/escape.hpp"
 #include "costmodel/base/path.hpp"
 #include "costmodel/base/unit_text.hpp"
 #include "costmodel/config/map_reader.hpp"
@@ -130,8 +129,7 @@ ServingSpec read_spec(const Value& value, const ConfigPath& path, const ModelSpe
 void require_goal(const ServingScenario& s, const MapReader& serving) {
   const ServingGoal& goal = s.serving.goal;
   const double price = s.cluster.operation.usd_per_device_hour;
-  const bool dollars = goal.usd_per_hour > 0 || goal.usd_per_million > 0;
-  if (dollars && price <= 0) {
+  if ((goal.usd_per_hour > 0 || goal.usd_per_million > 0) && price <= 0) {
     throw ConfigError(serving.mark_of("budget"), "a budget, and the cluster has no price",
                       "add cluster.price.usd_per_device_hour, what a device costs an hour");
   }
@@ -162,12 +160,8 @@ ServingPlan read_serving_plan(const Value& value) {
   plan.mark = value.mark;
   const auto size = [&](std::string_view name, Mark& mark) -> std::optional<int> {
     mark = reader.mark_of(name);
-    if (reader.is_auto(name)) {
-      reader.optional(name);
-      return {};
-    }
-    const auto n = reader.integer(name, {1, 16'384});
-    return n ? std::optional(static_cast<int>(*n)) : std::nullopt;
+    const bool open = reader.is_auto(name) && reader.optional(name) != nullptr;
+    return open ? std::nullopt : reader.integer(name, {1, 16'384});
   };
   plan.tp = size("tp", plan.tp_mark);
   plan.pp = size("pp", plan.pp_mark);
@@ -312,12 +306,8 @@ std::string sizes_fault(const ServingSizes& sizes, const ModelSpec& model,
 }
 
 ServingSizes sizes_of(const ServingScenario& s) {
-  ServingSizes sizes;
-  sizes.tp = s.plan.tp.value_or(1);
-  sizes.pp = s.plan.pp.value_or(1);
-  sizes.ep = s.plan.ep.value_or(1);
-  const std::int64_t replicas = std::max<std::int64_t>(1, s.cluster.devices / sizes.replica());
-  sizes.dp = s.plan.dp.value_or(static_cast<int>(replicas));
+  ServingSizes sizes{s.plan.tp.value_or(1), s.plan.pp.value_or(1), s.plan.ep.value_or(1), 1};
+  sizes.dp = s.plan.dp.value_or(std::max<std::int64_t>(1, s.cluster.devices / sizes.replica()));
   const std::string fault = sizes_fault(sizes, s.model, s.cluster);
   if (fault.empty()) return sizes;
   const Mark& mark = fault.find("ep ") == 0 || fault.find("experts") != std::string::npos

@@ -91,6 +91,7 @@ struct EngineSpec {
   MemoryShare memory_share = MemoryShare::device;
   Bytes context{2.5e9};          // of a device outside weights, cache and activations
   Bytes tensor_context;          // the same with tp 2 and more; 0: as one device's
+  double server_share = 0;       // of host_step and host_sequence, of a server in its process
   double logit_bytes = 10;       // of a request and word of the vocabulary, at the peak of sampling
   bool keeps_workspace = false;  // the experts' buffers stay while it samples
   bool holds_longest = false;    // starts only where its cache holds a request of max_model_len
@@ -132,6 +133,7 @@ struct ServingSpec {
   Bytes swap_space;                             // of host memory, for preempted requests
   Bytes cpu_offload;                            // of a device's weights, kept in host memory
   bool cuda_graphs = true;      // of steps that only decode; else each kernel is launched
+  bool offline = false;         // no server stands before the engine
   bool decode_only = false;     // prompts are prefilled on devices that are not counted
   double prefix_hit_share = 0;  // of prompt tokens whose keys are cached already
   LatencyBound bound;

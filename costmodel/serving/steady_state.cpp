@@ -21,11 +21,17 @@ void add_prompts(StepLoad& load, const ServingSpec& s, double tokens) {
   load.prefilling += std::max(1.0, tokens / own);
 }
 
+// `decodes` sequences, and so many tokens of prompts.
+StepParts step_of(const StepTimes& times, const ServingSpec& s, double decodes, double tokens) {
+  StepLoad load = decode_load(s, decodes);
+  add_prompts(load, s, tokens);
+  return times.of(load);
+}
+
 // A cycle in which each of `n` running requests is answered once.
 struct Cycle {
   Seconds whole, first, next;  // first: until a request's first token; next: between tokens
   Seconds wait;                // of a request that arrives at any time, for what runs then
-  StepParts step;
 };
 
 struct CycleOf {
@@ -39,10 +45,8 @@ struct CycleOf {
   // Requests with answers of one length that are in flight all the time end and start in groups.
   bool alike() const { return s.output.p95 <= 0 && s.output.most <= 0 && !arriving; }
 
-  StepParts beside(double decodes, double prompts) const {
-    StepLoad load = decode_load(s, decodes);
-    add_prompts(load, s, own * prompts);
-    return times.of(load);
+  StepParts step(double decodes, double prompts = 0) const {
+    return step_of(times, s, decodes, own * prompts);
   }
 };
 
@@ -57,30 +61,17 @@ Together independent(double mean) {
 
 // More prompts than steps: every step carries its share of them, within the budget.
 Cycle crowded_cycle(const CycleOf& c, double life) {
-  Cycle cycle;
   const double rounds = std::max(life, c.n * (c.own + c.steps) / c.budget());
-  StepLoad load = decode_load(c.s, c.n * c.steps / rounds);
-  add_prompts(load, c.s, c.n * c.own / rounds);
-  cycle.step = c.times.of(load);
-  cycle.next = cycle.step.total();
-  cycle.whole = rounds * cycle.next + cycle.step.passing;
-  cycle.first = cycle.whole - c.steps * cycle.next;
-  cycle.wait = cycle.next / 2;
-  return cycle;
+  const StepParts step = step_of(c.times, c.s, c.n * c.steps / rounds, c.n * c.own / rounds);
+  const Seconds next = step.total(), all = rounds * next + step.passing;
+  return {all, all - c.steps * next, next, next / 2};
 }
 
 // Prompts as many as a step's budget has room for, or a part of one, run beside the decoding of the
 // others, whose steps are longer by it.
 Cycle chunked_cycle(const CycleOf& c) {
-  Cycle cycle;
-  cycle.step = c.times.of(decode_load(c.s, c.n));
-  const Seconds plain = cycle.step.total();
-  if (c.own <= 0) {
-    cycle.whole = plain * (c.steps + 1);
-    cycle.first = cycle.next = plain;
-    cycle.wait = plain / 2;
-    return cycle;
-  }
+  const Seconds plain = c.step(c.n).total();
+  if (c.own <= 0) return {plain * (c.steps + 1), plain, plain, plain / 2};
   // So many prompts and the decodes of the rest fill a step; where that is no whole number, the
   // last one is cut and the steps are full all the same.
   const double fit = std::max(1.0, (c.budget() - c.n) / std::max(1.0, c.own - 1));
@@ -94,10 +85,11 @@ Cycle chunked_cycle(const CycleOf& c) {
   const double chunks = std::ceil(c.own / std::max(1.0, c.budget() - (c.n - together.of_step)));
   const double life = chunks + c.steps, mixed = c.n * chunks / together.of_step;
   if (mixed > life) return crowded_cycle(c, life);
-  const Seconds longer = c.beside(c.n - together.of_step, together.of_step / chunks).total();
+  const Seconds longer = c.step(c.n - together.of_step, together.of_step / chunks).total();
   const double others = c.arriving ? std::min(mixed, c.steps) : std::max(0.0, mixed - chunks);
+  Cycle cycle;
   cycle.next = (longer * others + plain * (c.steps - others)) / c.steps;
-  const StepParts own_step = c.beside(c.n - together.of_step, together.of_prompt / chunks);
+  const StepParts own_step = c.step(c.n - together.of_step, together.of_prompt / chunks);
   cycle.whole = chunks * longer + own_step.passing + c.steps * cycle.next;
   cycle.first = chunks * own_step.total() + own_step.passing;
   // The rest of the step that runs; and those before it, as in M/D/1 (Pollaczek and Khinchine).
@@ -111,27 +103,21 @@ Cycle chunked_cycle(const CycleOf& c) {
 // of one length stay in step: all prompts stand before the first decode.
 Cycle whole_prompts_cycle(const CycleOf& c) {
   const double fit = std::clamp(std::floor(c.budget() / c.own), 1.0, std::max(1.0, c.n));
-  const auto parts = [&](double prompts) {
-    StepLoad load;
-    add_prompts(load, c.s, c.own * std::min(prompts, fit));
-    return c.times.of(load);
-  };
-  const auto prefill = [&](double prompts) { return parts(prompts).total(); };
+  const auto parts = [&](double prompts) { return c.step(0, std::min(prompts, fit)); };
   const auto rounds = [&](double prompts) { return std::max(1.0, prompts / fit); };
   Cycle cycle;
-  cycle.step = c.times.of(decode_load(c.s, c.n));
-  const Seconds plain = cycle.step.total();
+  const Seconds plain = c.step(c.n).total();
   Together together = independent(c.n / c.steps);
   if (c.alike()) together.of_step = together.of_prompt = std::max(1.0, c.n);
   const Seconds stalls =
-      c.n / together.of_step * rounds(together.of_step) * prefill(together.of_step);
+      c.n / together.of_step * rounds(together.of_step) * parts(together.of_step).total();
   const StepParts own_step = parts(together.of_prompt);
   cycle.first = (1 + rounds(together.of_prompt)) / 2 * own_step.total() + own_step.passing;
   const Seconds others = c.arriving ? stalls : max(Seconds(0), stalls - cycle.first);
   cycle.next = plain + others / c.steps;
   cycle.whole = cycle.first + c.steps * cycle.next;
   const double busy = stalls / cycle.whole;
-  cycle.wait = busy * prefill(together.of_step) / 2 + (1 - busy) * plain / 2;
+  cycle.wait = busy * parts(together.of_step).total() / 2 + (1 - busy) * plain / 2;
   return cycle;
 }
 
@@ -162,9 +148,7 @@ Seconds prompt_time(const StepTimes& times, const ServingSpec& s) {
   if (own <= 0) return Seconds(0);
   const auto budget = static_cast<double>(s.limits.max_num_batched_tokens);
   const double steps = s.limits.chunked_prefill ? std::ceil(own / budget) : 1;
-  StepLoad load;
-  add_prompts(load, s, own / steps);
-  const StepParts parts = times.of(load);
+  const StepParts parts = step_of(times, s, 0, own / steps);
   return parts.total() * steps + parts.passing;
 }
 
@@ -172,9 +156,7 @@ Seconds prompt_turn(const StepTimes& times, const ServingSpec& s) {
   const double own = prefilled(s);
   if (own <= 0) return Seconds(0);
   // As many prompts as stages, so that each has one.
-  StepLoad load;
-  add_prompts(load, s, own * times.stages());
-  return times.of(load).total() / times.stages();
+  return step_of(times, s, 0, own * times.stages()).total() / times.stages();
 }
 
 SteadyState steady_state(const StepTimes& times, const ServingSpec& s, const ServingMemory& memory,
@@ -185,7 +167,6 @@ SteadyState steady_state(const StepTimes& times, const ServingSpec& s, const Ser
   const bool arriving = s.arrival_rate > 0;
   state.prompt = prompt_time(times, s);
   const Cycle cycle = cycle_of({times, s, most, steps, prefilled(s), arriving});
-  state.step = cycle.step;
   state.tpot = cycle.next;
   const Seconds inside = cycle.whole, outside = s.engine.constants.request;
   state.requests_per_s = std::min(most / inside.value, in_flight / (inside + outside).value);

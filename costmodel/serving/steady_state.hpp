@@ -13,7 +13,6 @@ struct SteadyState {
   Seconds tpot;
   Seconds e2e;                                  // by Little's law: in flight / requests a second
   double requests_per_s = 0, output_per_s = 0;  // of a replica
-  StepParts step;                               // one of its steps
   Seconds prompt;                               // of one prompt alone
 };
 

@@ -7,7 +7,6 @@
 #include "costmodel/cost/collective.hpp"
 #include "costmodel/cost/device_time.hpp"
 #include "costmodel/cost/expert_exchange.hpp"
-#include "costmodel/model/parameter_count.hpp"
 #include "costmodel/serving/served_program.hpp"
 #include "costmodel/serving/serving_memory.hpp"
 #include "costmodel/serving/serving_reader.hpp"
@@ -293,8 +292,9 @@ StepParts StepTimes::of(const StepLoad& load) const {
   if (serving_.cpu_offload.value > 0)
     parts.transfers += serving_.cpu_offload / cluster_.device.host_bandwidth * pp;
   const EngineSpec& engine = serving_.engine;
-  const Seconds host =
-      constants().host_step * pp + constants().host_sequence * (load.decodes + load.prompts);
+  const double own = serving_.offline ? 1 - engine.server_share : 1;
+  const Seconds host = own * (constants().host_step * pp +
+                              constants().host_sequence * (load.decodes + load.prompts));
   const Seconds device = parts.total();
   // Graphs are of steps that decode alone: with prompts the host launches each kernel, ahead of the
   // device, or the device waits for it.
@@ -310,14 +310,6 @@ StepParts StepTimes::of(const StepLoad& load) const {
     parts.passing = max(Seconds(0), pass + waits(pass) - parts.total());
   }
   return parts;
-}
-
-Seconds least_token_time(const ModelSpec& model, const ClusterSpec& cluster, WeightFormat format) {
-  const double table = static_cast<double>(model.vocab * model.embedding_width());
-  const double used = std::max(0.0, active_parameter_count(model) - 2 * table);
-  const double bytes = used * bytes_of(format);
-  return Bytes(bytes) / BytesPerSecond(cluster.device.memory_bandwidth.value *
-                                       static_cast<double>(cluster.devices));
 }
 
 }  // namespace costmodel

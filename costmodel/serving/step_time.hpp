@@ -94,8 +94,4 @@ class StepTimes {
   mutable Grid layers_, heads_;
 };
 
-// The least time of a token whatever the engine: the weights that it uses read once by all devices
-// together, at their peak bandwidth.
-Seconds least_token_time(const ModelSpec& model, const ClusterSpec& cluster, WeightFormat format);
-
 }  // namespace costmodel

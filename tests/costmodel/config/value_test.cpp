@@ -56,6 +56,9 @@ TEST_CASE("what is no assignment is refused") {
   CHECK(fixtures::contains(fault("{a: 1}", "x..b=3"), "empty key"));
   CHECK(fixtures::contains(fault("{a: 1}", ".a=3"), "empty key"));
   CHECK(fixtures::contains(fault("{a: {}}", "a.=3"), "empty key"));
+  std::string deep = "a";
+  for (int i = 0; i < 50'000; ++i) deep += ".a";
+  CHECK(fixtures::contains(fault("{a: 1}", deep + "=3"), "has more than 32 keys"));
   CHECK(fixtures::contains(fault("{a: 1}", "a.b=3"), "'a' is not a map"));
   CHECK(fixtures::contains(fault("{a: {b: [1]}}", "a.b.c=3"), "'a.b' has no place 'c'"));
   CHECK(fixtures::contains(fault("{a: [1, 2]}", "a.2=3"),

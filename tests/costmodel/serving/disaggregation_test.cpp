@@ -69,7 +69,8 @@ TEST_CASE("Of requests at once the last prompt decodes last") {
   const PooledRates r = p.rates();
   CHECK(200 / r.rate >= 200 / p.prompts.rate);
   CHECK(200 / r.rate >= 200 / p.tokens.rate);
-  CHECK(r.wait.value == Approx(100 / p.prompts.rate));
+  const Seconds first = s.serving.engine.constants.request + way_in(p.prompts, p.tokens).delay;
+  CHECK((r.ttft - first - r.tpot).value == Approx(100 / p.prompts.rate));
 }
 
 TEST_CASE("Of an open load prompts wait as in M/D/1, and beyond the capacity it is saturated") {
@@ -78,7 +79,11 @@ TEST_CASE("Of an open load prompts wait as in M/D/1, and beyond the capacity it 
   s.serving.arrival_rate = 1;
   auto p = pools_of(s, {1, 1, 1, 1}, {1, 1, 1, 2});
   const double load = 1 / p.prompts.rate;
-  CHECK(p.rates().wait.value == Approx(p.prompts.prompt.value * load / (2 * (1 - load))));
+  const double wait = p.prompts.prompt.value * load / (2 * (1 - load));
+  p.s.serving.arrival_rate = 1e-6;  // nobody waits
+  const Seconds alone = p.rates().ttft;
+  p.s.serving.arrival_rate = 1;
+  CHECK((p.rates().ttft - alone).value == Approx(wait));
   p.s.serving.arrival_rate = 1e5;
   CHECK(p.rates().saturated);
   CHECK(p.rates().rate == p.rates().capacity);

@@ -33,7 +33,18 @@ TEST_CASE("One sequence's token takes the weights over the bandwidth, and the ca
   CHECK(parts.products.value < 0.05 * parts.weights.value);
   CHECK(parts.collectives.value == 0);
   CHECK(parts.host == c.host_step + c.host_sequence);
-  CHECK(parts.total() > least_token_time(s.model, s.cluster, s.serving.weights));
+}
+
+TEST_CASE("Without a server a step lacks what it takes where it shares the engine's process") {
+  // vLLM's was in the engine's process until 0.6.
+  for (const auto& [stack, share] : {std::pair("vllm-0.5", 33 / 62.0), {"vllm-0.9", 0.0}}) {
+    CAPTURE(stack);
+    const auto host = [&, stack = stack](const char* offline) {
+      const auto s = served::on(std::string("stack: ") + stack + offline, "dgx-h100");
+      return times_of(s).of(decode(1, 10)).host.value;
+    };
+    CHECK(host(", offline: true") == doctest::Approx(host("") * (1 - share)).epsilon(0.01));
+  }
 }
 
 TEST_CASE("A step grows with its load, part by part") {

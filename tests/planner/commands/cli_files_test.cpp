@@ -232,6 +232,25 @@ TEST_CASE("an output beyond the shell's limit on files is one message, and no pa
   CHECK_FALSE(std::filesystem::exists(scratch.path() / "page.html"));
 }
 
+TEST_CASE("a stack that is too small is one message") {
+  if (sanitized) return;  // whose own start takes more
+  const Scratch scratch;
+  scratch.write("llama.yaml", llama);
+  rlimit before{};
+  REQUIRE(getrlimit(RLIMIT_STACK, &before) == 0);
+  const auto evaluated = [&](rlim_t kibibytes) {
+    const rlimit small{kibibytes << 10, before.rlim_max};
+    setrlimit(RLIMIT_STACK, &small);
+    const Run ended = run(words_of("evaluate llama.yaml"), scratch);
+    setrlimit(RLIMIT_STACK, &before);
+    return ended;
+  };
+  CHECK(evaluated(64).err ==
+        "shardplan: a stack of 64 KiB is too small; ulimit -s 8192 gives the usual one\n");
+  CHECK(evaluated(64).status == 2);
+  CHECK(evaluated(256).status == 0);
+}
+
 TEST_CASE("no file is named by two outputs, under any name") {
   const Scratch scratch;
   scratch.write("llama.yaml", llama);
