@@ -141,7 +141,7 @@ std::vector<SetField> flags_of(const ShellWords& words) {
 }
 
 bool is_harmless_to_trainer(std::string_view name) {
-  return std::ranges::any_of(trainer_harmless(),
+  return std::ranges::any_of(framework_words("trainer").harmless,
                              [&](std::string_view word) { return name.starts_with(word); });
 }
 
