@@ -260,7 +260,7 @@ void name_swift_model(ImportedJob& job, const Dialect& in) {
 void add_swift_defaults(Dialect& in) {
   in.add_usual("--micro-batch-size", {"1"});
   in.add_usual("--global-batch-size", {"16"});
-  in.add_usual("--recompute-granularity", {"selective"});
+  if (in.find("recompute_granularity") == nullptr) in.add("--recompute-granularity", {"selective"});
   in.add_usual("--moe-token-dispatcher-type", {"alltoall"});
   in.add_usual("--expert-tensor-parallel-size", {"1"});
   for (const char* name : {"use_distributed_optimizer", "cross_entropy_loss_fusion"}) {
@@ -351,7 +351,8 @@ ImportedJob import_swift_megatron(const std::string& text, const std::string& fi
   }
   Dialect in(std::move(fields));
   for (const SetField& set : in.fields()) {
-    if (!is_harmless_to_trainer(set.field)) in.translate(set.field, set);
+    const bool counts = in.find(set.field) == &set;  // the last of several
+    if (counts && !is_harmless_to_trainer(set.field)) in.translate(set.field, set);
   }
   add_swift_defaults(in);
   Launched launched = launched_by(script, words);
