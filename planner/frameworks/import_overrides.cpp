@@ -92,7 +92,6 @@ class Translation {
                                                       "model.cpu_offloading",
                                                       "MegatronCommOverlapCallback.batch_p2p_comm",
                                                       "model.use_te_rng_tracker",
-
                                                       "trainer.strategy.use_te_rng_tracker",
                                                       "mixed_precision",
                                                       "trainer.plugins.precision",

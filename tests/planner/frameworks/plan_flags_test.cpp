@@ -461,6 +461,7 @@ std::vector<Sample> listed_samples() {
        in_overrides,
        companions_of_overrides(true),
        {{"mixed_precision.fp4_recipe", "nvfp4 is the one recipe"},
+        {"model.cpu_offloading", "model.cpu_offloading_num_layers sizes it"},
         {"model.moe_router_dtype", "the router's product is small, its precision of no account"}},
        override_names(&planner::OverrideWord::bridge)},
       {"NeMo 2",
