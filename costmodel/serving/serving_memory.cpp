@@ -90,10 +90,9 @@ Bytes stage_weights(const ModelSpec& model, WeightFormat format, const ServingSi
     bytes += of(model.has_experts(stage.first_layer + i) ? LayerKind::moe : LayerKind::block);
   if (stage.first) bytes += of(LayerKind::embedding);
   const bool tied = stage.first && model.tie_embeddings;  // one table is both
-  if (stage.last && tied)
-    bytes += element_bytes(format) * served_layer(LayerKind::head, model, sizes, 1).other_weights;
-  else if (stage.last)
-    bytes += of(LayerKind::head);
+  if (!stage.last) return Bytes(bytes);
+  const ServedLayer head = served_layer(LayerKind::head, model, sizes, 1);
+  bytes += tied ? element_bytes(format) * head.other_weights : of(LayerKind::head);
   return Bytes(bytes);
 }
 
