@@ -10,6 +10,18 @@
 
 namespace costmodel {
 
+namespace {
+
+// Each key is a map within a map, and a call where these are read and freed.
+void require_shallow(const std::string& path, const Mark& mark) {
+  constexpr std::ptrdiff_t deepest = 32;  // far more than any key has
+  if (std::ranges::count(path, '.') < deepest) return;
+  throw ConfigError(mark, fmt::format("{} has more than {} keys", quote(path), deepest),
+                    "write key.path=value, such as plan.tp=8");
+}
+
+}  // namespace
+
 void assign_path(Value& root, const std::string& assignment, const Mark& mark) {
   const auto equals = assignment.find('=');
   if (equals == std::string::npos || equals == 0) {
@@ -18,11 +30,7 @@ void assign_path(Value& root, const std::string& assignment, const Mark& mark) {
   }
   Value* at = &root;
   std::string path = assignment.substr(0, equals);
-  constexpr std::ptrdiff_t deepest = 32;  // far more than any key; each is a call when it is read
-  if (std::ranges::count(path, '.') > deepest) {
-    throw ConfigError(mark, fmt::format("{} has more than {} keys", quote(path), deepest),
-                      "write key.path=value, such as plan.tp=8");
-  }
+  require_shallow(path, mark);
   for (std::size_t from = 0;;) {
     const auto dot = path.find('.', from);
     const std::string key = path.substr(from, dot == std::string::npos ? dot : dot - from);
