@@ -30,10 +30,12 @@ std::unique_ptr<FrameworkWords> read_words(const std::string& program) {
   out->source = loaded(path, find_config(path, "frameworks", program, {}));
   MapReader reader(out->source, "framework " + program);
   if (const Value* harmless = reader.optional("harmless")) out->harmless = split(harmless->text);
-  if (const Value* words = reader.optional("words"))
+  if (const Value* words = reader.optional("words")) {
     for (const auto& entry : words->entries) out->words.emplace_back(entry.key, entry.value.text);
-  if (const Value* rows = reader.optional("rows"))
+  }
+  if (const Value* rows = reader.optional("rows")) {
     for (const Value& row : rows->items) out->rows.push_back(split(row.text));
+  }
   reader.finish();
   return out;
 }
