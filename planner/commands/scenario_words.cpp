@@ -99,10 +99,12 @@ bool is_framework_job(const std::string& file, const ConfigPath& path) {
     if (scenario || (is_model(root) && !trainer)) return false;
   } catch (const ConfigError&) {  // no YAML, as scripts are none
   }
+  // A script of no format that is known is one still: its reader lists those that are.
+  const bool script = file.ends_with(".sh") || file.ends_with(".py") || file.ends_with(".toml");
   try {
     return is_regular_file(file) && format_of(file) != JobFormat::scenario;
   } catch (const ConfigError&) {
-    return false;
+    return script;
   }
 }
 
