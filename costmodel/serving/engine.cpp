@@ -77,8 +77,9 @@ const Keys<EngineSpec>& engine_rows() {
       key::remark<E>("version", "the release that this describes"),
       key::flag<E>("host_overlap", &E::host_overlap,
                    "the host prepares a step while the device does the one before"),
-      key::number<E>("server_share", &E::server_share, 0.0, 0.95,
-                     "of host_step_s and host_sequence_s, what a server in its process takes"),
+      key::number<E>(
+          "server_share", &E::server_share, 0.0, 0.95,
+          "of the host's time of a step and a sequence, what a server in its process takes"),
       key::number<E>("grouped_cache", &E::grouped_cache, 0.05, 1.0,
                      "rate of reading the cache of grouped heads relative to cache_share"),
       key::number<E>("custom_all_reduce_s", &E::custom_all_reduce, 0.0, 1e-2,
