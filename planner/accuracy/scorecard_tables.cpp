@@ -92,7 +92,8 @@ Table kind_table(const Scorecard& card) {
     if (kind.count.runs == 0) continue;
     const std::string models = experts ? "mixtures of experts" : "dense";
     add(models, kind);
-    for (const auto& [name, own] : kind.lineages) add(models + ", " + name + " stacks", own);
+    for (const auto& [name, own] : kind.lineages)
+      add(fmt::format("{}, {} stacks", models, name), own);
   }
   return t;
 }
