@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "costmodel/scenario/residuals.hpp"
 #include "planner/accuracy/validation.hpp"
 
 namespace planner {

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "costmodel/base/unit_text.hpp"
+#include "planner/report/serving_report.hpp"
 
 namespace planner {
 
