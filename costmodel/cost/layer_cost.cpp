@@ -291,10 +291,6 @@ void add_attention(const OpList& list, Recomputed what, const Pricing& pricing, 
       time(backward_steps(list)) + time(recompute_steps(list, what, pricing.checkpoint_stops));
 }
 
-}  // namespace
-
-namespace {
-
 // The host is ahead in the recomputation of a part by what backward's computation leaves it (its
 // exchanges may overlap), unless it waits there for the rows of experts.
 void add_checkpoints(const OpList& list, Recomputed what, const Pricing& pricing, LayerCost& cost) {

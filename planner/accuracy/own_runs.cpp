@@ -22,7 +22,7 @@ double OwnRun::residual() const { return std::log(measured.value / predicted.val
 namespace {
 
 // Runs that keep to the usual interval around their factor widen it on no side.
-void keep_to_usual(const std::vector<OwnRun>& runs, double factor, costmodel::OwnRuns& measured) {
+void keep_to_usual(const std::vector<OwnRun>& runs, double factor, OwnRuns& measured) {
   double low = 1, high = 1;
   for (const OwnRun& run : runs) {
     low = std::min(low, run.usual.low);
@@ -32,7 +32,7 @@ void keep_to_usual(const std::vector<OwnRun>& runs, double factor, costmodel::Ow
     const double own = std::exp(run.residual() - factor);
     return low <= own && own <= high;
   };
-  if (!std::all_of(runs.begin(), runs.end(), within)) return;
+  if (!std::ranges::all_of(runs, within)) return;
   measured.low = std::max(measured.low, low);
   measured.high = std::min(measured.high, high);
 }

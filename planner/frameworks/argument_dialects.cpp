@@ -14,6 +14,7 @@
 #include "planner/exchange/lines.hpp"
 #include "planner/exchange/shell_script.hpp"
 #include "planner/frameworks/file_settings.hpp"
+#include "planner/frameworks/framework_words.hpp"
 #include "planner/frameworks/import_megatron.hpp"
 #include "planner/frameworks/launcher_words.hpp"
 #include "planner/frameworks/megatron_script.hpp"
@@ -27,105 +28,14 @@ namespace {
 
 using NamedArgument = std::pair<std::string_view, std::string_view>;
 
-// Of either program, without what stands in front of a name; an empty flag: it is read elsewhere.
-constexpr auto argument_names = std::to_array<NamedArgument>({
-    // ms-swift, swift/megatron/arguments
-    {"max_length", "--seq-length"},
-    {"packing_length", "--seq-length"},
-    {"microbatch_group_size_per_vp_stage", "--microbatch-group-size-per-virtual-pipeline-stage"},
-    // both
-    {"virtual_pipeline_model_parallel_size", "--num-virtual-stages-per-pipeline-rank"},
-    // NeMo 1, examples/nlp/language_modeling/conf
-    {"encoder_seq_length", "--seq-length"},
-    {"activations_checkpoint_granularity", "--recompute-granularity"},
-    {"activations_checkpoint_method", "--recompute-method"},
-    {"activations_checkpoint_num_layers", "--recompute-num-layers"},
-    {"rotary_percentage", "--rotary-percent"},
-    {"seq_len_interpolation_factor", "--rotary-seq-len-interpolation-factor"},
-    {"num_moe_experts", "--num-experts"},
-    {"qkv_bias", "--add-qkv-bias"},
-    {"ub_tp_comm_overlap", "--tp-comm-overlap"},
-    {"fp8_params", "--fp8-param-gather"},
-    {"fsdp", "--use-torch-fsdp2"},
-    {"optim.overlap_grad_sync", "--overlap-grad-reduce"},
-    {"optim.overlap_param_sync", "--overlap-param-gather"},
-});
+const FrameworkWords& dialects() { return framework_words("dialects"); }
 
-// Of a setting that is on unless it is false: the flag for that.
-constexpr auto switched_off = std::to_array<NamedArgument>({
-    {"masked_softmax_fusion", "--no-masked-softmax-fusion"},
-    {"bias_activation_fusion", "--no-bias-swiglu-fusion"},
-    {"bias_dropout_fusion", "--no-bias-dropout-fusion"},
-    {"bias_dropout_add_fusion", "--no-bias-dropout-fusion"},
-    {"apply_rope_fusion", "--no-rope-fusion"},
-    {"overlap_p2p_comm", "--no-overlap-p2p-communication"},
-    {"share_embeddings_and_output_weights", "--untie-embeddings-and-output-weights"},
-    {"bias", "--disable-bias-linear"},
-});
-
-// What NeMo 1's settings begin with that change neither time nor memory, or are read elsewhere.
-constexpr auto nemo_harmless =
-    std::to_array<std::string_view>({"defaults",
-                                     "run.",
-                                     "hydra.",
-                                     "exp_manager.",
-                                     "trainer.",
-                                     "name",
-                                     "restore_from",
-                                     "model.data.",
-                                     "model.optim.",
-                                     "model.nsys_profile",
-                                     "model.memory_profile",
-                                     "model.tokenizer.",
-                                     "model.native_amp",
-                                     "model.grad_",
-                                     "model.fp8",
-                                     "model.activation",
-                                     "model.normalization",
-                                     "model.use_scaled",
-                                     "model.use_cpu",
-                                     "model.resume",
-                                     "model.pre_process",
-                                     "model.post_process",
-                                     "model.persist_layer_norm",
-                                     "model.precision",
-                                     "model.onnx",
-                                     "model.apex",
-                                     "model.gradient",
-                                     "model.sync_batch",
-                                     "model.batch_p2p",
-                                     "model.layernorm_epsilon",
-                                     "model.do_layer_norm",
-                                     "model.headscale",
-                                     "model.transformer_block_type",
-                                     "model.normalize_attention",
-                                     "model.attention_type",
-                                     "model.hysteresis",
-                                     "model.fp32_residual",
-                                     "model.fp16_lm",
-                                     "model.mcore_gpt",
-                                     "model.megatron_amp",
-                                     "model.gc_interval",
-                                     "model.log_",
-                                     "model.deterministic",
-                                     "model.openai_gelu",
-                                     "model.onnx_safe",
-                                     "model.seed",
-                                     "model.rampup",
-                                     "model.sharp",
-                                     "model.use_emha",
-                                     "model.hidden_dropout_",
-                                     "model.num_micro_batches_with_partial",
-                                     "model.reduce_amax",
-                                     "model.reset_",
-                                     "model.use_flash",
-                                     "model.ffn_dropout",
-                                     "model.defer_embedding",
-                                     "model.wgrad_deferral",
-                                     "model.dist_ckpt",
-                                     "model.enable_autocast",
-                                     "model.transformer_engine",
-                                     "model.apply_"});
+// Of a setting that is on unless it is false: the flag for that; empty: it is none of these.
+std::string_view switched_off(std::string_view name) {
+  const auto& rows = dialects().rows;
+  const auto at = std::ranges::find(rows, name, [](const auto& row) { return row.at(0); });
+  return at == rows.end() ? "" : at->at(1);
+}
 
 bool is_off(const std::string& value) {
   return value == "false" || value == "False" || value == "null" || value == "none" ||
@@ -169,14 +79,12 @@ class Dialect {
   // A setting under Megatron-LM's name for it; of switches the ones that are on.
   void translate(const std::string& name, const SetField& set) {
     const std::string& value = sole_value(set);
-    const auto* off = std::ranges::find(switched_off, name, &NamedArgument::first);
-    if (off != switched_off.end()) {
-      if (is_off(value)) arguments.list.push_back({std::string(off->second), {}, set.mark, ""});
+    if (const auto off = switched_off(name); !off.empty()) {
+      if (is_off(value)) arguments.list.push_back({"--" + std::string(off), {}, set.mark, ""});
       return;
     }
     if (is_off(value) && set.unknown.empty()) return;
-    const auto* row = std::ranges::find(argument_names, name, &NamedArgument::first);
-    std::string flag = row == argument_names.end() ? "--" + name : std::string(row->second);
+    std::string flag = "--" + std::string(dialects().read_as(name));
     std::ranges::replace(flag, '_', '-');
     arguments.list.push_back(
         {flag, is_on(value) ? std::vector<std::string>{} : set.values, set.mark, set.unknown});
@@ -408,7 +316,7 @@ ImportedJob import_nemo_yaml(const std::string& text, const std::string& file) {
     const bool multiplied = set.field == "model.ffn_hidden_size" && !set.unknown.empty();
     const bool kept = optim || checkpoints || set.field == "model.fp8_params";
     const bool harmless = std::ranges::any_of(
-        nemo_harmless, [&](std::string_view word) { return set.field.starts_with(word); });
+        dialects().harmless, [&](std::string_view word) { return set.field.starts_with(word); });
     // Its launcher writes stages of a rank where there is one rank, which has none.
     const bool alone = set.field == "model.virtual_pipeline_model_parallel_size" &&
                        in.word("model.pipeline_model_parallel_size", "1") == "1";

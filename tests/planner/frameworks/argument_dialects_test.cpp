@@ -112,6 +112,10 @@ TEST_CASE("what NeMo 1 recomputes, and the models that are not read") {
   std::string text = nemo;
   text.replace(text.find("granularity: null"), 17, "granularity: full");
   CHECK(at(import_nemo_yaml(text, "x.yaml"), "plan", "recompute") == "full");
+  const ImportedJob plain = import_nemo_yaml(nemo + "  apply_rope_fusion: false\n", "x.yaml");
+  const costmodel::Value* stack = plain.scenario.find("training")->find("stack");
+  REQUIRE(stack->find("fused_rotary") != nullptr);
+  CHECK(stack->find("fused_rotary")->text == "false");
   CHECK_THROWS_AS(import_nemo_yaml(nemo + "  encoder:\n    num_layers: 12\n", "x.yaml"),
                   costmodel::ConfigError);
   CHECK_FALSE(holds_nemo_yaml("model: llama-3-8b\ntrainer: x\n"));

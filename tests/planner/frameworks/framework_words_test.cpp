@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <set>
+#include <string>
 
 #include "costmodel/base/error.hpp"
 #include "planner/frameworks/megatron_words.hpp"
@@ -23,7 +24,7 @@ TEST_CASE("names as they are read, and settings that change nothing") {
 }
 
 TEST_CASE("no name is read as one that is read as another, or would be two settings") {
-  for (const char* program : {"trainer", "torchtitan", "engines"}) {
+  for (const char* program : {"trainer", "torchtitan", "engines", "dialects"}) {
     std::set<std::string_view> names;
     for (const auto& [theirs, ours] : framework_words(program).words) {
       CAPTURE(theirs);
@@ -43,6 +44,10 @@ TEST_CASE("rows are words of both columns, whose arguments Megatron-LM has") {
   }
   for (const auto& word : planner::megatron_words())
     CHECK_MESSAGE(planner::is_megatron_flag(word.flag), word.flag);
+  for (const auto& row : framework_words("dialects").rows) {
+    REQUIRE(row.size() == 2);
+    CHECK_MESSAGE(planner::is_megatron_flag("--" + std::string(row[1])), row[1]);
+  }
 }
 
 TEST_CASE("a program without a file is refused") {
