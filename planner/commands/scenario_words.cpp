@@ -236,8 +236,12 @@ void complete_job(const Options& options, const ConfigPath& path, ImportedJob& j
   for (const auto& assignment : options.assignments)
     set_key(job, assignment, mark_of_argument("--set", assignment));
   fit_job_to_model(path, job);
-  if (options.cluster.empty()) return;
-  const Value cluster = resolve_config(path, "clusters", scalar_value(options.cluster)).value;
+  // By --cluster, --gpus or --set: an importer knows no cluster.
+  const Value* part = job.scenario.find("cluster");
+  const Value* base = part == nullptr || !part->is_map() ? nullptr : part->find("base");
+  if (base == nullptr || std::ranges::count(job.missing, "cluster.base", &MissingKey::key) > 0)
+    return;
+  const Value cluster = resolve_config(path, "clusters", *base).value;
   const Value* node = cluster.find("devices_per_node");
   const double devices = node == nullptr ? 0 : parse_count(node->text).value_or(0);
   assume_missing(job, static_cast<std::int64_t>(devices));

@@ -144,6 +144,15 @@ TEST_CASE("a framework's job stands wherever a scenario may") {
   CHECK(contains(yaml.out, "8 devices are assumed"));
   CHECK(
       contains(run(words_of("evaluate train.sh --gpus 16xa100"), scratch).out, "16 x NVIDIA A100"));
+  // What is open follows from the devices however they are named.
+  scratch.write("swift.sh",
+                "NPROC_PER_NODE=8 megatron sft --model Qwen/Qwen3-8B "
+                "--tensor_model_parallel_size 8\n");
+  for (const char* named : {"--cluster dgx-h100", "--gpus 8xh100"}) {
+    const Run open = run(words_of(std::string("evaluate swift.sh ") + named), scratch);
+    CAPTURE(open.err);
+    CHECK(contains(open.out, "training.sequence 2048 is assumed"));
+  }
   CHECK(contains(run(words_of("evaluate lora.yml"), scratch).err, "does not say cluster.base"));
 }
 
