@@ -55,7 +55,8 @@ bool is_hf_config(const Value& map) {
 namespace {
 
 // Of keys of a model, these are fields of many a file whose class does not read them.
-constexpr std::array<std::string_view, 2> shared_names{"head_dim", "sliding_window"};
+// top_k is of generation there.
+constexpr std::array<std::string_view, 3> shared_names{"head_dim", "sliding_window", "top_k"};
 
 // The model of a file, in which keys of a model that stand among its fields win.
 HfModel read_file(const Value& map, bool partial = false) {

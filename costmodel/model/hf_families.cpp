@@ -9,7 +9,9 @@ namespace costmodel {
 namespace {
 
 constexpr HfFamily families[] = {
-    {"llama", "LlamaForCausalLM", {llama_rows, biased_rows, "linear_bias=mlp_bias:false"}},
+    {"llama",
+     "LlamaForCausalLM code_llama aquila xverse",
+     {llama_rows, biased_rows, "linear_bias=mlp_bias:false"}},
     {"mistral", "MistralForCausalLM", {llama_rows, "sliding_window=sliding_window?"}},
     {"qwen2", "Qwen2ForCausalLM", {llama_rows, "qkv_bias:true"}, hf_qwen},
     {"qwen3", "Qwen3ForCausalLM", {llama_rows, biased_rows, qwen3_rows}, hf_qwen},
@@ -32,7 +34,7 @@ constexpr HfFamily families[] = {
      {llama_rows, deepseek_rows, latent_rows,
       "qkv_bias=attention_bias:false router_score=scoring_func:softmax"}},
     {"gpt2",
-     "GPT2LMHeadModel",
+     "GPT2LMHeadModel gpt-sw3",
      {gpt_rows, gpt2_rows, "activation=activation_function|hidden_act:gelu"}},
     {"gpt_neox",
      "GPTNeoXForCausalLM",
@@ -43,8 +45,9 @@ constexpr HfFamily families[] = {
       "attention_probs_dropout_prob hidden_dropout_prob "
       "dropout=attention_dropout|hidden_dropout:0.0"}},
     // Queries, keys and values are one product, gate and up are one; no biases.
+    // Phi-4 multimodal's adapters and towers are named as not understood.
     {"phi3",
-     "Phi3ForCausalLM",
+     "Phi3ForCausalLM phi4mm phi4_multimodal phi3_v",
      {llama_rows,
       "attention_bias sliding_window=sliding_window? "
       "dropout=resid_pdrop|embd_pdrop|attention_dropout:0.0"}},
@@ -58,7 +61,7 @@ constexpr HfFamily families[] = {
       "vocab=vocab_size:262208 heads=num_attention_heads:8 kv_heads=num_key_value_heads:4 "
       "qk_norm:true attention_pattern=sliding_window_pattern:6"},
      hf_gemma},
-    {"olmo2", "Olmo2ForCausalLM", {llama_rows, biased_rows, olmo2_rows}},
+    {"olmo2", "Olmo2ForCausalLM", {llama_rows, biased_rows, olmo2_rows, across_heads_rows}},
     {"gpt_oss",
      "GptOssForCausalLM",
      {llama_rows, mixture_rows, biased_rows,
@@ -106,11 +109,9 @@ constexpr HfFamily families[] = {
      {gpt_rows, gpt2_rows, "activation=activation_function:gelu_pytorch_tanh"},
      hf_multi_query},
     {"bert",
-     "BertForMaskedLM BertModel",
-     {gpt_rows,
-      "max_positions=max_position_embeddings:512 causal:false norm_placement:after "
-      "embedding_norm:true token_types=type_vocab_size:2 !position_embedding_type "
-      "dropout=hidden_dropout_prob|attention_probs_dropout_prob:0.1"},
+     "BertForMaskedLM BertModel roberta RobertaForMaskedLM RobertaModel xlm-roberta "
+     "XLMRobertaForMaskedLM XLMRobertaModel camembert CamembertForMaskedLM CamembertModel",
+     {gpt_rows, bert_rows},
      hf_bert},
     {"mamba",
      "MambaForCausalLM",
@@ -159,7 +160,7 @@ constexpr HfFamily families[] = {
      hf_ernie},
     {"olmo3",
      "Olmo3ForCausalLM",
-     {llama_rows, biased_rows, olmo2_rows,
+     {llama_rows, biased_rows, olmo2_rows, across_heads_rows,
       "sliding_window=sliding_window:4096 attention_pattern=layer_types:SSSF"}},
     {"granite",
      "GraniteForCausalLM",
@@ -176,7 +177,7 @@ constexpr HfFamily families[] = {
       "qk_norm=use_qk_norm:true qk_norm_whole=use_qk_norm:true router_score=scoring_func:sigmoid "
       "router_bias=use_routing_bias:true attn_type_list qk_norm_type shared_intermediate_size "
       "mtp_layers=num_mtp_modules use_mtp mtp_transformer_layers"},
-     hf_minimax},
+     hf_rotary_columns},
     {"hunyuan_v1_moe",
      "HunYuanMoEV1ForCausalLM",
      {llama_rows, biased_rows,
@@ -212,12 +213,12 @@ constexpr HfFamily families[] = {
      {llama_rows, mixture_rows, "experts=num_experts qkv_bias:true"},
      hf_qwen2_moe},
     {"qwen2_5_vl_text",
-     "Qwen2_5_VLTextModel qwen2_vl qwen2_vl_text qwen2_5_vl",
+     "Qwen2_5_VLTextModel qwen2_vl qwen2_vl_text qwen2_5_vl qwen2_5_omni_text",
      {llama_rows, "qkv_bias:true"},
      hf_qwen},
     {"qwen3_vl_text", "Qwen3VLTextModel", {llama_rows, biased_rows, qwen3_rows}, hf_qwen},
     {"qwen3_vl_moe_text",
-     "Qwen3VLMoeTextModel",
+     "Qwen3VLMoeTextModel qwen3_omni_moe_text",
      {llama_rows, mixture_rows, biased_rows, qwen3_rows, "experts=num_experts"},
      hf_qwen_moe},
     {"qwen3_5_text",
@@ -229,9 +230,8 @@ constexpr HfFamily families[] = {
      hf_shared_expert},
     {"olmoe",
      "OlmoeForCausalLM",
-     {llama_rows, mixture_rows, biased_rows,
-      "experts=num_experts expert_ffn_hidden=intermediate_size qk_norm:true qk_norm_whole:true "
-      "clip_qkv"}},
+     {llama_rows, mixture_rows, biased_rows, across_heads_rows,
+      "experts=num_experts expert_ffn_hidden=intermediate_size clip_qkv"}},
     {"glm4",
      "Glm4ForCausalLM",
      {llama_rows, qkv_biased_rows,
@@ -309,6 +309,189 @@ constexpr HfFamily families[] = {
       "rwkv_gate_rank=gate_low_rank_dim dropout:0 num_heads hidden_ratio value_dim attn attn_mode "
       "norm_bias fuse_norm fuse_cross_entropy fuse_linear_cross_entropy use_l2warp"},
      hf_rwkv7},
+    // One norm for attention and MLP.
+    {"phi",
+     "PhiForCausalLM",
+     {gpt_rows, rotating_rows, parallel_rows,
+      "kv_heads=num_key_value_heads:heads activation=hidden_act:gelu_new "
+      "tie_embeddings=tie_word_embeddings:false rotary_percent=partial_rotary_factor:0.5 "
+      "qk_norm=qk_layernorm:false dropout=resid_pdrop|embd_pdrop|attention_dropout:0.0"},
+     hf_phi},
+    {"gptj",
+     "GPTJForCausalLM codegen CodeGenForCausalLM",
+     {gpt_rows, gpt2_rows, parallel_rows,
+      "positions:rotary max_positions:0 rotary_base:10000 qkv_bias:false "
+      "activation=activation_function:gelu_new tie_embeddings=tie_word_embeddings:false rotary "
+      "context_length=n_positions? dropout=resid_pdrop|attn_pdrop|embd_pdrop:0.0"},
+     hf_gptj},
+    {"mpt",
+     "MPTForCausalLM MptForCausalLM",
+     {gpt_rows,
+      "layers=n_layers|num_hidden_layers hidden=d_model|hidden_size "
+      "heads=n_heads|num_attention_heads max_positions=max_seq_len:2048 activation:gelu "
+      "context_length=max_seq_len? dropout=resid_pdrop|emb_pdrop:0.0 embedding_fraction "
+      "expansion_ratio init_config init_device logit_scale norm_type tokenizer_name verbose"},
+     hf_mpt},
+    {"dbrx",
+     "DbrxForCausalLM",
+     {llama_rows,
+      "kind:moe layers=n_layers|num_hidden_layers hidden=d_model|hidden_size "
+      "heads=n_heads|num_attention_heads -kv_heads -ffn_hidden -rotary_base -rotary_percent "
+      "activation:silu normalization:layernorm-no-bias context_length=max_seq_len? "
+      "dropout=resid_pdrop|emb_pdrop:0.0"},
+     hf_dbrx},
+    {"stablelm",
+     "StableLmForCausalLM",
+     {llama_rows,
+      "normalization:layernorm rotary_percent=partial_rotary_factor:0.25 "
+      "qkv_bias=use_qkv_bias:false"},
+     hf_stablelm},
+    {"nemotron",
+     "NemotronForCausalLM",
+     {gpt_rows, rotating_rows,
+      "kv_heads=num_key_value_heads:heads head_dim=head_dim:h/a activation=hidden_act:relu2 "
+      "layernorm_1p:true rotary_percent=partial_rotary_factor|rope_percent:0.5 "
+      "linear_bias=mlp_bias:false qkv_bias=attention_bias:false !attention_bias "
+      "tie_embeddings=tie_word_embeddings:false dropout=attention_dropout|hidden_dropout:0.0"}},
+    {"arcee",
+     "ArceeForCausalLM",
+     {llama_rows, biased_rows,
+      "linear_bias=mlp_bias:false gated_mlp:false activation=hidden_act:relu2"}},
+    {"gemma",
+     "GemmaForCausalLM",
+     {llama_rows, biased_rows,
+      "hidden_act activation=hidden_activation:gelu_pytorch_tanh layernorm_1p:true "
+      "head_dim=head_dim:256 tie_embeddings=tie_word_embeddings:true"},
+     hf_gemma},
+    {"phimoe",
+     "PhiMoEForCausalLM PhimoeForCausalLM",
+     {llama_rows, mixture_rows, biased_rows,
+      "kv_heads=num_key_value_heads:8 experts=num_local_experts:16 top_k=num_experts_per_tok:2 "
+      "expert_ffn_hidden=intermediate_size normalization:layernorm "
+      "sliding_window=sliding_window? !lm_head_bias"}},
+    {"exaone",
+     "ExaoneForCausalLM",
+     {llama_rows,
+      "layers=num_layers|num_hidden_layers activation=activation_function:silu "
+      "dropout=attention_dropout|embed_dropout:0.0"}},
+    {"exaone4",
+     "Exaone4ForCausalLM",
+     {llama_rows, "norm_placement:branch qk_norm:true"},
+     hf_exaone},
+    {"internlm", "InternLMForCausalLM", {llama_rows, "qkv_bias=bias:true !bias"}},
+    {"internlm2", "InternLM2ForCausalLM", {llama_rows, "qkv_bias=bias:false !bias"}},
+    {"internlm3",
+     "InternLM3ForCausalLM",
+     {llama_rows, "qkv_bias=qkv_bias:false linear_bias=bias:false"}},
+    {"baichuan",
+     "BaichuanForCausalLM BaiChuanForCausalLM",
+     {llama_rows, "context_length=model_max_length? z_loss_weight"},
+     hf_baichuan},
+    {"minicpm",
+     "MiniCPMForCausalLM",
+     {llama_rows, biased_rows,
+      "embedding_multiplier=scale_emb:1.0 tie_embeddings=tie_word_embeddings:true"},
+     hf_minicpm},
+    {"glm",
+     "GlmForCausalLM",
+     {llama_rows, qkv_biased_rows,
+      "head_dim=head_dim:128 rotary_percent=partial_rotary_factor:0.5"}},
+    // GLM's own code (THUDM/chatglm3-6b, glm-4-9b): half of each head is rotated.
+    {"chatglm",
+     "ChatGLMModel ChatGLMForConditionalGeneration",
+     {llama_rows,
+      "layers=num_layers head_dim=kv_channels:128 kv_heads=multi_query_group_num:heads "
+      "vocab=padded_vocab_size|vocab_size ffn_hidden=ffn_hidden_size activation:silu "
+      "linear_bias=add_bias_linear:false qkv_bias=add_qkv_bias:false rotary_percent:0.5 "
+      "-rotary_base context_length=seq_length? multi_query_attention rmsnorm post_layer_norm "
+      "apply_query_key_layer_scaling apply_residual_connection_post_layernorm "
+      "fp32_residual_connection "
+      "original_rope interleaved_qkv pre_seq_len prefix_projection quantization_bit"},
+     hf_chatglm},
+    {"mimo",
+     "MiMoForCausalLM",
+     {llama_rows, "qkv_bias=attention_bias:true mtp_layers=num_nextn_predict_layers"},
+     hf_qwen},
+    {"hunyuan_v1_dense",
+     "HunYuanDenseV1ForCausalLM",
+     {llama_rows, biased_rows, "head_dim=head_dim|attention_head_dim:h/a qk_norm=use_qk_norm:true",
+      hunyuan_rows}},
+    // DeepSeek's first mixture, with attention in full.
+    {"deepseek",
+     "DeepseekForCausalLM",
+     {llama_rows, deepseek_rows, biased_rows,
+      "router_score=scoring_func:softmax router_bias=topk_method:greedy"}},
+    // Ling and Ring.
+    {"bailing_moe",
+     "BailingMoeForCausalLM BailingMoeV2ForCausalLM bailing_moe_v2",
+     {llama_rows, deepseek_rows,
+      "experts=num_experts shared_experts=num_shared_experts:0 qk_norm=use_qk_norm:false "
+      "qkv_bias=use_qkv_bias:false linear_bias=use_bias:false "
+      "router_score=score_function:softmax router_bias=moe_router_enable_expert_bias:false "
+      "dropout=attention_dropout|embedding_dropout|output_dropout:0.0 norm_head norm_softmax "
+      "use_rmsnorm rotary_dim moe_shared_expert_intermediate_size router_dtype multi_gate "
+      "use_sliding_window sliding_window mtp_loss_scaling_factor"}},
+    {"glm4_moe_lite",
+     "Glm4MoeLiteForCausalLM",
+     {llama_rows, deepseek_rows, latent_rows,
+      "qkv_bias=attention_bias:false shared_experts=n_shared_experts:1 "
+      "first_dense_layers=first_k_dense_replace:1 partial_rotary_factor rope_interleave"},
+     hf_layer_kinds},
+    // DeepSeek-V3.2's indexer; layers may share that of another.
+    {"glm_moe_dsa",
+     "GlmMoeDsaForCausalLM",
+     {llama_rows, deepseek_rows, latent_rows,
+      "qkv_bias=attention_bias:false shared_experts=n_shared_experts:1 "
+      "first_dense_layers=first_k_dense_replace:3 attention_pattern:I "
+      "index_heads=index_n_heads:32 index_head_dim=index_head_dim:128 "
+      "index_topk=index_topk:2048 layer_types mlp_bias rope_interleave indexer_rope_interleave"},
+     hf_layer_kinds},
+    {"mistral4",
+     "Mistral4ForCausalLM",
+     {llama_rows, deepseek_rows, latent_rows,
+      "qkv_bias=attention_bias:false shared_experts=n_shared_experts:1 router_score:softmax "
+      "router_bias:false rope_interleave"}},
+    {"olmo",
+     "OlmoForCausalLM",
+     {llama_rows, biased_rows, "normalization:layernorm-no-bias clip_qkv"},
+     hf_olmo},
+    // Windows in most layers, a gate on attention, and norms on both sides of each branch.
+    {"afmoe",
+     "AfmoeForCausalLM",
+     {llama_rows, mixture_rows,
+      "experts=num_experts shared_experts=num_shared_experts:0 "
+      "first_dense_layers=num_dense_layers:1 router_score=score_func:sigmoid router_bias:true "
+      "router_scaling=route_scale:1.0 head_dim=head_dim:128 qk_norm:true attention_gate:true "
+      "norm_placement:both sliding_window=sliding_window:1024 "
+      "attention_pattern=global_attn_every_n_layers:4 route_norm num_expert_groups "
+      "num_limited_groups load_balance_coeff use_grouped_mm n_group topk_group"},
+     hf_afmoe},
+    {"exaone_moe",
+     "ExaoneMoeForCausalLM ExaoneMoEForCausalLM",
+     {llama_rows, deepseek_rows,
+      "experts=num_experts shared_experts=num_shared_experts:1 qk_norm:true "
+      "first_dense_layers=first_k_dense_replace:1 router_scaling=routed_scaling_factor:2.5"},
+     hf_exaone_moe},
+    {"solar_open",
+     "SolarOpenForCausalLM",
+     {llama_rows, deepseek_rows, qkv_biased_rows,
+      "head_dim=head_dim:128 ffn_hidden=intermediate_size|moe_intermediate_size "
+      "shared_experts=n_shared_experts:1 use_qk_norm"}},
+    {"granitemoeshared",
+     "GraniteMoeSharedForCausalLM",
+     {llama_rows, mixture_rows, biased_rows, granite_rows,
+      "experts=num_local_experts:8 top_k=num_experts_per_tok:2 "
+      "expert_ffn_hidden=intermediate_size"},
+     hf_granite_shared},
+    // Llama 3.2 Vision: some layers attend to the image in place of the text.
+    {"mllama_text_model",
+     "MllamaForCausalLM",
+     {llama_rows, "linear_bias=mlp_bias:false"},
+     hf_mllama},
+    {"falcon_mamba",
+     "FalconMambaForCausalLM",
+     {scans_rows, "heads=intermediate_size? head_dim:1 state_size=state_size:16 mixer_rms_eps"},
+     hf_mamba},
 };
 
 }  // namespace

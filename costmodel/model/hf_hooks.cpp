@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "costmodel/base/escape.hpp"
+#include "costmodel/model/hf_rows.hpp"
 #include "costmodel/model/model_spec.hpp"
 
 namespace costmodel {
@@ -87,12 +88,161 @@ void hf_ernie(HfTranslation& file) {
 }
 
 // The part of a head that is rotated, as so many of its columns.
-void hf_minimax(HfTranslation& file) {
+void hf_rotary_columns(HfTranslation& file) {
   const std::int64_t head = file.number("head_dim"), rotated = file.integer("rotary_dim", head);
   if (rotated != head) {
     file.put("rotary_percent", static_cast<double>(rotated) / static_cast<double>(head),
              "rotary_dim");
   }
+}
+
+void hf_phi(HfTranslation& file) { file.report("the bias of the head is left out"); }
+
+void hf_gptj(HfTranslation& file) {
+  hf_rotary_columns(file);
+  hf_phi(file);
+  file.report("the bias of the attention output, which the class has not, follows the MLP's");
+}
+
+// Each head of the larger ones has norms of its own for queries and keys.
+void hf_stablelm(HfTranslation& file) {
+  if (file.flag("use_parallel_residual", false)) file.read({parallel_rows});
+  if (file.flag("qk_layernorm", false)) file.read({across_heads_rows});
+}
+
+// "dense" for the first layers, "sparse" for the others; an indexer that is "shared" chooses for
+// further layers.
+void hf_layer_kinds(HfTranslation& file) {
+  const char* const field = "mlp_layer_types";
+  if (const Value* const list = file.reader_.optional(field)) {
+    std::size_t dense = 0, sparse = 0;
+    for (const Value& layer : list->items) {
+      const bool experts = read_text(layer, field) == "sparse";
+      if (!experts && sparse > 0) {
+        throw ConfigError(layer.mark, "mlp_layer_types: a dense layer follows one of experts",
+                          "write a model file of your own: its first layers may be dense");
+      }
+      (experts ? sparse : dense) += 1;
+    }
+    file.put("first_dense_layers", dense, field);
+  }
+  file.read({"index_topk_pattern index_skip_topk_offset index_topk_freq"});
+  const Value* const shared = file.reader_.optional("indexer_types");
+  const bool some = shared != nullptr && std::ranges::any_of(shared->items, [](const Value& layer) {
+                      return layer.text == "shared";
+                    });
+  if (some || file.integer("index_topk_freq", 1, 0) > 1)
+    file.report("every layer is counted with an indexer of its own");
+}
+
+// Windows as layer_types has them, or letters (L a window, G all tokens) or a distance; null: none.
+void hf_exaone(HfTranslation& file) {
+  const char* const field = "sliding_window_pattern";
+  if (file.reader_.optional("sliding_window") == nullptr) return file.read({field, "layer_types"});
+  const std::string word = file.reader_.text(field).value_or("4");
+  std::string letters;
+  if (word.find_first_not_of("LG") == std::string::npos) {
+    for (const char letter : word) letters += letter == 'L' ? 'S' : 'F';
+  } else {
+    const std::int64_t every = file.integer(field, 4);
+    letters = std::string(static_cast<std::size_t>(every - 1), 'S') + 'F';
+  }
+  file.read({"sliding_window=sliding_window?", "attention_pattern=layer_types:" + letters});
+}
+
+void hf_exaone_moe(HfTranslation& file) {
+  hf_exaone(file);
+  hf_layer_kinds(file);
+}
+
+// Embeddings are multiplied where muP is on.
+void hf_afmoe(HfTranslation& file) {
+  if (file.flag("mup_enabled", false)) {
+    file.put("embedding_multiplier", std::sqrt(static_cast<double>(file.number("hidden"))),
+             "mup_enabled");
+  }
+}
+
+void hf_granite_shared(HfTranslation& file) {
+  const char* const field = "shared_intermediate_size";
+  file.put_shared(file.integer(field, 0, 0), field, field);
+}
+
+void hf_mllama(HfTranslation& file) {
+  const Value* const cross = file.reader_.optional("cross_attention_layers");
+  if (cross == nullptr || cross->items.empty()) return;
+  file.report(
+      fmt::format("{} layers attend to the image: they are counted as attending to the text",
+                  cross->items.size()));
+}
+
+// 13B has no rotary positions, and names no number of them.
+void hf_baichuan(HfTranslation& file) {
+  if (file.reader_.optional("max_position_embeddings") == nullptr)
+    file.read({"positions:alibi rope_scaling"});
+}
+
+// Branches are scaled by depth, logits by the width over that of a base (MiniCPM, section 3.1).
+void hf_minicpm(HfTranslation& file) {
+  const auto number = [&](const char* field, double usual) {
+    return file.reader_.number(field, Dimension::count, 1e-9, 1e9).value_or(usual);
+  };
+  const auto layers = static_cast<double>(file.number("layers"));
+  const auto hidden = static_cast<double>(file.number("hidden"));
+  file.put("residual_multiplier", number("scale_depth", 1) / std::sqrt(layers), "scale_depth");
+  file.put("logits_scaling", hidden / number("dim_model_base", 1), "dim_model_base");
+}
+
+// rope_ratio times the usual base; keys and values have groups where multi_query_attention is on.
+void hf_chatglm(HfTranslation& file) {
+  constexpr double usual = 10000;
+  file.put("rotary_base",
+           usual * file.reader_.number("rope_ratio", Dimension::count, 1e-3, 1e9).value_or(1),
+           "rope_ratio");
+  if (!file.flag("multi_query_attention", false)) file.put("kv_heads", file.number("heads"));
+}
+
+// A map of attention, and the widening of the MLP (transformers, MptConfig).
+void hf_mpt(HfTranslation& file) {
+  file.put("ffn_hidden", file.integer("expansion_ratio", 4) * file.number("hidden"),
+           "expansion_ratio");
+  if (file.flag("no_bias", true)) {
+    file.read({"linear_bias:false qkv_bias:false"});
+    file.report("norms are counted with biases, of which these have none");
+  }
+  bool alibi = true;
+  if (const Value* const map = file.reader_.optional("attn_config"); map && map->is_map()) {
+    MapReader inner(*map, "attn_config");
+    alibi = inner.boolean("alibi").value_or(true);
+    if (inner.boolean("qk_ln").value_or(false)) file.read({across_heads_rows});
+    if (const auto groups = inner.integer("kv_n_heads", hf_counts))
+      file.put("kv_heads", *groups, "attn_config");
+  }
+  if (alibi) file.read({"positions:alibi max_positions:0 learned_pos_emb"});
+}
+
+void hf_dbrx(HfTranslation& file) {
+  const auto put = [&](const char* map, const char* theirs, std::initializer_list<const char*> ours,
+                       std::int64_t usual) {
+    const Value* const value = file.reader_.optional(map);
+    std::int64_t number = usual;
+    if (value != nullptr && value->is_map()) {
+      MapReader inner(*value, map);
+      number = inner.integer(theirs, hf_sizes).value_or(usual);
+    }
+    for (const char* const key : ours) file.put(key, number, map);
+  };
+  // transformers, DbrxAttentionConfig and DbrxFFNConfig.
+  put("attn_config", "kv_n_heads", {"kv_heads"}, 1);
+  put("attn_config", "rope_theta", {"rotary_base"}, 10'000);
+  put("ffn_config", "ffn_hidden_size", {"ffn_hidden", "expert_ffn_hidden"}, 3584);
+  put("ffn_config", "moe_num_experts", {"experts"}, 4);
+  put("ffn_config", "moe_top_k", {"top_k"}, 1);
+  file.put("norm_epsilon", 1e-5);  // torch.nn.LayerNorm's: no field names it
+}
+
+void hf_olmo(HfTranslation& file) {
+  file.report("norms are counted with gains, of which this class has none");
 }
 
 // The last of moe_every layers has experts; a layer without positions attends to all tokens.
@@ -197,7 +347,7 @@ void hf_bert(HfTranslation& file) {
   const Value* const list = file.reader_.optional(field);
   const bool named = list != nullptr && !list->items.empty();
   const std::string of = named ? read_text(list->items.front(), field) : "BertForPreTraining";
-  const bool both = of == "BertForPreTraining", masked = of == "BertForMaskedLM";
+  const bool both = of == "BertForPreTraining", masked = of.ends_with("ForMaskedLM");
   file.put("head_transform", masked || both, field);
   file.put("pooler", !masked, field);
   if (both) file.report("the product that predicts the next sentence, of 2 x hidden, is left out");

@@ -35,8 +35,9 @@ inline constexpr std::string_view deepseek_rows =
     "expert_groups_per_token=topk_group? mtp_layers=num_nextn_predict_layers";
 
 // All heads have keys and values of their own; q_lora_rank null: queries from the hidden state.
+// Their qk_head_dim, which transformers writes, is with the rotated columns, ours without.
 inline constexpr std::string_view latent_rows =
-    "-kv_heads -head_dim num_key_value_heads head_dim q_lora_rank=q_lora_rank:0 "
+    "-kv_heads -head_dim num_key_value_heads head_dim qk_head_dim q_lora_rank=q_lora_rank:0 "
     "kv_lora_rank=kv_lora_rank qk_head_dim=qk_nope_head_dim "
     "qk_pos_emb_head_dim=qk_rope_head_dim v_head_dim=v_head_dim";
 
@@ -56,6 +57,12 @@ inline constexpr std::string_view gpt2_rows =
     "max_positions=n_positions|max_position_embeddings:1024 "
     "dropout=resid_pdrop|attn_pdrop|embd_pdrop:0.1";
 
+// Norms after the residuals, no causal mask.
+inline constexpr std::string_view bert_rows =
+    "max_positions=max_position_embeddings:512 causal:false norm_placement:after "
+    "embedding_norm:true token_types=type_vocab_size:2 !position_embedding_type "
+    "dropout=hidden_dropout_prob|attention_probs_dropout_prob:0.1";
+
 inline constexpr std::string_view t5_rows =
     "kind:t5 encoder_layers=num_layers decoder_layers=num_decoder_layers:encoder_layers "
     "hidden=d_model heads=num_heads kv_heads:heads head_dim=d_kv:64 ffn_hidden=d_ff "
@@ -67,8 +74,9 @@ inline constexpr std::string_view scans_rows =
     "tie_embeddings=tie_word_embeddings:true conv_kernel=conv_kernel:4 normalization:rmsnorm "
     "linear_bias:false qkv_bias:false dropout:0 hidden_act !use_bias !use_conv_bias";
 
-inline constexpr std::string_view olmo2_rows =
-    "norm_placement:branch qk_norm:true qk_norm_whole:true";
+// Norms of queries and keys over all heads.
+inline constexpr std::string_view across_heads_rows = "qk_norm:true qk_norm_whole:true";
+inline constexpr std::string_view olmo2_rows = "norm_placement:branch";
 inline constexpr std::string_view gemma_rows =
     "hidden_act activation=hidden_activation:gelu_pytorch_tanh norm_placement:both "
     "layernorm_1p:true sliding_window=sliding_window:4096 head_dim=head_dim:256 "
@@ -115,6 +123,9 @@ inline constexpr std::string_view cohere_rows =
     "parallel_block:true shared_norm:true normalization:layernorm-no-bias "
     "tie_embeddings=tie_word_embeddings:true qk_norm=use_qk_norm:false "
     "qk_norm_whole=use_qk_norm:false context_length=model_max_length?";
+
+// Attention and MLP in parallel on one norm.
+inline constexpr std::string_view parallel_rows = "parallel_block:true shared_norm:true";
 
 // Of a model_type that is not known, fields as other families have them.
 inline constexpr std::string_view guessed_rows =

@@ -118,7 +118,7 @@ void hf_falcon_h1(HfTranslation& file) {
 
 // Lightning attention in most layers; attn_type_list has 1 for full attention.
 void hf_minimax_m1(HfTranslation& file) {
-  hf_minimax(file);
+  hf_rotary_columns(file);
   const Value* const list = file.reader_.optional("attn_type_list");
   if (list == nullptr) return;
   std::string letters;

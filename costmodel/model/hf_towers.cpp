@@ -371,8 +371,10 @@ void put_usual_text(Value& text) {
 }  // namespace
 
 const Value* hf_text_config(const Value& file) {
-  const Value* const text = map_in(file, "text_config");
-  return text != nullptr ? text : map_in(file, "llm_config");  // InternVL's
+  for (const char* const name : {"text_config", "llm_config", "language_config"})  // the others
+    if (const Value* const text = map_in(file, name)) return text;  // InternVL's, DeepSeek-VL2's
+  const Value* const thinker = map_in(file, "thinker_config");      // Qwen's Omni
+  return thinker == nullptr ? nullptr : hf_text_config(*thinker);
 }
 
 Value hf_language_model(const Value& file) {

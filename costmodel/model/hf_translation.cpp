@@ -13,28 +13,34 @@ namespace {
 
 // Of transformers' PretrainedConfig, and of the classes read here (their documentation, 4.57).
 constexpr std::string_view costless =
-    "_name_or_path architectures attention_softmax_in_fp32 attn_implementation auto_map "
-    "aux_loss_alpha bad_words_ids begin_suppress_tokens bias_dropout_fusion bos_token_id "
-    "cache_implementation chunk_size chunk_size_feed_forward classifier_dropout cls_token_id "
-    "decoder_start_token_id dtype embedding_initializer_range eos_token_id ep_size "
-    "finetuning_task fused_add_norm gradient_checkpointing id2label image_token_id "
-    "inference_runner init_std "
-    "initial_context_length initializer_factor initializer_range input_jitter_noise is_decoder "
-    "is_encoder_decoder keys_to_ignore_at_inference label2id layer_norm_eps layer_norm_epsilon "
-    "layerdrop mamba_ssm_cache_dtype masked_softmax_fusion max_batch_size max_length "
-    "max_position_embeddings max_sequence_length max_window_layers model_type n_ctx n_positions "
-    "norm_eps norm_topk_prob num_logits_to_keep num_return_sequences offset_alibi "
-    "original_max_position_embeddings output_attentions output_hidden_states output_past "
-    "output_router_logits pad_key_length pad_token_id pad_vocab_size_multiple "
-    "pre_allocate_kv_cache prefix pretraining_tp query_pre_attn_scalar "
-    "relative_attention_max_distance reorder_and_upcast_attn rescale_prenorm_residual "
-    "residual_in_fp32 return_dict rms_norm_eps router_aux_loss_coef router_jitter_noise "
+    "_name_or_path add_cross_attention architectures attention_softmax_in_fp32 "
+    "attn_implementation auto_map aux_loss_alpha bad_words_ids begin_suppress_tokens "
+    "bias_dropout_fusion bos_token_id cache_implementation chunk_size "
+    "chunk_size_feed_forward classifier_dropout cls_token_id cross_attention_hidden_size "
+    "decoder_start_token_id diversity_penalty do_sample dtype early_stopping "
+    "embedding_initializer_range encoder_no_repeat_ngram_size eos_token_id ep_size "
+    "exponential_decay_length_penalty finetuning_task forced_bos_token_id "
+    "forced_eos_token_id fused_add_norm gradient_checkpointing id2label image_token_id "
+    "inference_runner init_std initial_context_length initializer_factor initializer_range "
+    "input_jitter_noise is_decoder is_encoder_decoder keys_to_ignore_at_inference label2id "
+    "layer_norm_eps layer_norm_epsilon layerdrop length_penalty mamba_ssm_cache_dtype "
+    "masked_softmax_fusion max_batch_size max_length max_position_embeddings "
+    "max_sequence_length max_window_layers min_length model_type n_ctx n_positions "
+    "no_repeat_ngram_size norm_eps norm_topk_prob num_beam_groups num_beams "
+    "num_logits_to_keep num_return_sequences offset_alibi original_max_position_embeddings "
+    "output_attentions output_hidden_states output_past output_router_logits output_scores "
+    "pad_key_length pad_token_id pad_vocab_size_multiple pre_allocate_kv_cache prefix "
+    "pretraining_tp problem_type pruned_heads query_pre_attn_scalar "
+    "relative_attention_max_distance remove_invalid_values reorder_and_upcast_attn "
+    "repetition_penalty rescale_prenorm_residual residual_in_fp32 return_dict "
+    "return_dict_in_generate rms_norm_eps router_aux_loss_coef router_jitter_noise "
     "scale_attention_softmax_in_fp32 scale_attn_by_inverse_layer_idx scale_attn_weights "
     "sep_token_id seq_aux seq_length skip_bias_add skip_bias_add_qkv slow_but_exact "
     "summary_activation summary_first_dropout summary_proj_to_labels summary_type "
-    "summary_use_proj suppress_tokens task_specific_params tokenizer_class torch_dtype "
-    "transformers_version unk_token_id use_cache use_mambapy validate_runner_input "
-    "video_token_id vision_end_token_id vision_start_token_id vision_token_id";
+    "summary_use_proj suppress_tokens task_specific_params temperature tie_encoder_decoder "
+    "tokenizer_class top_k top_p torch_dtype transformers_version typical_p unk_token_id "
+    "use_bfloat16 use_cache use_mambapy use_return_dict validate_runner_input video_token_id "
+    "vision_end_token_id vision_start_token_id vision_token_id";
 
 // Further ones by how they begin: the range of a scan's initial time steps, kernels' choices.
 constexpr std::array<std::string_view, 5> costless_starts{"time_step_", "use_mamba_kernels",
@@ -80,7 +86,7 @@ constexpr std::array<Spelling, 27> spellings{{{"activation", "gelu", "gelu"},
 struct Choice {
   std::string_view field, usual, instead;
 };
-constexpr std::array<Choice, 10> choices{
+constexpr std::array<Choice, 11> choices{
     {{"apply_residual_connection_post_layernorm", "false", "the same operators in another order"},
      {"layer_norm_elementwise_affine", "true", "norms are counted with gains"},
      {"use_bias", "false", "products are counted without bias"},
@@ -90,6 +96,7 @@ constexpr std::array<Choice, 10> choices{
      {"mamba_conv_bias", "true", "the convolution is counted with bias"},
      {"rms_norm", "true", "the gated norm is counted with gains"},
      {"position_embedding_type", "absolute", "positions are a table"},
+     {"lm_head_bias", "false", "the head is counted without bias"},
      {"attention_out_bias", "false", "the bias of the attention output follows the MLP's"}}};
 
 // The shortest part of the letters that repeats to all of them.
@@ -267,7 +274,7 @@ void HfTranslation::put_usual(const Row& row, std::string_view field) {
 // attention_bias of most classes is of queries, keys, values and the output; Shardplan has one key
 // for the first three, and one for output and MLP.
 void HfTranslation::report_choice(std::string_view field) {
-  if (field == "attention_bias") {
+  if (field == "attention_bias" || field == "bias") {
     const bool mlp = text("linear_bias") == "true";
     if ((text("qkv_bias") == "true") != mlp)
       note(fmt::format("the bias of the attention output is {}", mlp ? "added" : "left out"));

@@ -4,7 +4,9 @@
 
 #include <doctest/doctest.h>
 
+#include <cmath>
 #include <string>
+#include <vector>
 
 #include "costmodel/config/yaml.hpp"
 #include "costmodel/model/hf_config.hpp"
@@ -96,6 +98,9 @@ TEST_CASE("latent attention: null ranks, and predictions beyond the next token")
   lite.set("q_lora_rank", Value{});
   CHECK(read_hf(lite).q_lora_rank == 0);
   CHECK(read_hf(lite).head_dim == 192);
+  Value saved = v3;  // by transformers, with the sum of both parts of a head
+  saved.set("qk_head_dim", scalar_value("192"));
+  CHECK(read_hf(saved).qk_head_dim == read_hf(v3).qk_head_dim);
   Value broken = v3;
   broken.set("kv_lora_rank", Value{});
   CHECK(contains(fault(broken), "lacks the key 'kv_lora_rank'"));
@@ -195,6 +200,76 @@ TEST_CASE("models with mixers or norms of their own have their published paramet
     check(row);
 }
 
+TEST_CASE("families of earlier years, and kin of others, have their published parameters") {
+  for (const Published row : {
+           Published{"gemma-2b", 2'506'172'416},
+           // Less the head's bias; GPT-J's attention output has none, which is counted.
+           {"phi-2", 2'779'683'840 - 51'200},
+           {"gpt-j-6b", 6'050'882'784 - 50'400 + 28 * 4096},
+           {"mpt-7b", 6'649'286'656 + (2 * 32 + 1) * 4096},  // with biases of its norms
+           {"dbrx", 131'596'523'520},
+           {"stablelm-2-1.6b", 1'644'515'328},
+           {"exaone-3.5-7.8b", 7'818'448'896},
+           {"exaone-4.0-1.2b", 1'279'391'488},
+           {"internlm2-7b", 7'737'708'544},
+           {"baichuan2-7b", 7'505'973'248},
+           {"minicpm-2b", 2'724'880'896},
+           {"chatglm3-6b", 6'243'584'000},
+           {"glm-4-9b", 9'399'951'360},
+           {"hunyuan-0.5b", 539'010'048},
+           {"deepseek-moe-16b", 16'375'728'128},
+           {"ling-mini-2.0", 16'255'643'392},
+           // Of these the sum over their modules.
+           {"trinity-mini", 26'123'974'400},
+           {"k-exaone-236b", 236'571'156'352},
+           {"solar-open-100b", 102'651'799'552},
+           {"glm-5", 743'911'218'432},
+           {"falcon-mamba-7b", 7'272'665'088},
+           {"roberta-base", 124'697'433},
+           // Less the biases of the attention's output and of the head.
+           {"phi-3.5-moe", 41'873'153'344 - 32 * 4096 - 32'064},
+       })
+    check(row);
+}
+
+TEST_CASE("fields that only some families have") {
+  const auto read = [](const std::string& name) {
+    return hf_models::imported(hf_models::published(name)).model;
+  };
+  const ModelSpec minicpm = read("minicpm-2b");
+  CHECK(minicpm.embedding_multiplier == 12);
+  CHECK(minicpm.residual_multiplier == doctest::Approx(1.4 / std::sqrt(40.0)));
+  CHECK(minicpm.logits_scaling == doctest::Approx(2304.0 / 256));
+  CHECK(read("gpt-j-6b").rotary_percent == 0.25);
+  CHECK(read("mpt-7b").positions == Positions::alibi);
+  const Value exaone = tiny("{model_type: exaone4, num_hidden_layers: 4, sliding_window: 32}");
+  CHECK(read_hf(exaone).attention_pattern == "SSSF");
+  Value letters = exaone;
+  letters.set("sliding_window_pattern", scalar_value("LG"));
+  CHECK(read_hf(letters).attention_pattern == "SF");
+  const std::string glm =
+      "{model_type: glm_moe_dsa, num_hidden_layers: 4, kv_lora_rank: 16, "
+      "q_lora_rank: 16, qk_nope_head_dim: 16, qk_rope_head_dim: 8, "
+      "v_head_dim: 16, n_routed_experts: 4, num_experts_per_tok: 2, "
+      "moe_intermediate_size: 32, mlp_layer_types: [";
+  CHECK(read_hf(tiny(glm + "dense, dense, sparse, sparse]}")).first_dense_layers == 2);
+  CHECK(contains(fault(tiny(glm + "dense, sparse, dense, sparse]}")), "follows one of experts"));
+  CHECK(read_hf(tiny("{model_type: baichuan, max_position_embeddings: 64}")).positions ==
+        Positions::rotary);
+  CHECK(read_hf(tiny("{model_type: baichuan}")).positions == Positions::alibi);
+  CHECK(read("trinity-mini").attention_pattern == "SSSF");
+  CHECK(read("trinity-mini").embedding_multiplier == doctest::Approx(std::sqrt(2048.0)));
+  const std::string vision =
+      "{\"model_type\": \"mllama\", \"text_config\": {\"model_type\": \"mllama_text_model\", "
+      "\"num_hidden_layers\": 4, \"hidden_size\": 64, \"num_attention_heads\": 4, "
+      "\"intermediate_size\": 128, \"vocab_size\": 100, \"cross_attention_layers\": [1, 3]}}";
+  CHECK(hf_models::imported(vision).reports("2 layers attend to the image"));
+  std::string omni =
+      hf_models::with(vision, "\"text_config\": {", "\"thinker_config\": {\"text_config\": {");
+  omni = hf_models::with(omni, "mllama_text_model", "qwen2_5_omni_text") + "}";
+  CHECK(hf_models::imported(omni).model.layers == 4);
+}
+
 TEST_CASE("a list with one value for each layer is that value, where they are equal") {
   const std::string text = hf_models::published("hunyuan-a13b");
   CHECK(hf_models::imported(text).model.top_k == 8);
@@ -221,6 +296,24 @@ TEST_CASE("a family that is not known is read as far as its fields are a llama's
   CHECK(partial("{}").notes.empty());
   CHECK(contains(fixtures::config_error([&] { partial("{model_type: lama, vocab_size: null}"); }),
                  "lacks the key 'vocab_size'"));
+}
+
+TEST_CASE("what older transformers write of generation into nested maps changes nothing") {
+  for (const char* const name : {"qwen3-30b-a3b", "qwen3-vl-30b-a3b", "mistral-7b", "falcon-7b"}) {
+    CAPTURE(name);
+    const Value plain = published(name);
+    Value dumped = plain;
+    Value* const text = const_cast<Value*>(dumped.find("text_config"));
+    const Value over = parse_yaml(
+        "{top_k: 50, top_p: 1.0, temperature: 1.0, do_sample: false, num_beams: 1, max_length: 20, "
+        "pruned_heads: {}, use_bfloat16: false, typical_p: 1.0, length_penalty: 1.0}",
+        "c.json");
+    for (const auto& entry : over.entries)
+      (text == nullptr ? dumped : *text).set(entry.key, entry.value);
+    std::vector<std::string> before, after;
+    CHECK(to_yaml(from_hf_config(dumped, after)) == to_yaml(from_hf_config(plain, before)));
+    CHECK(after == before);
+  }
 }
 
 TEST_CASE("multi-token prediction of no layers is none") {
