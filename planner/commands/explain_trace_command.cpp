@@ -1,5 +1,7 @@
 #include "planner/commands/explain_trace_command.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <vector>
 
@@ -7,6 +9,7 @@
 #include "costmodel/base/unit_text.hpp"
 #include "costmodel/estimate/evaluator.hpp"
 #include "planner/accuracy/trace_explanation.hpp"
+#include "planner/accuracy/trace_page.hpp"
 #include "planner/commands/from_trace_command.hpp"
 #include "planner/traces/trace_file.hpp"
 
@@ -30,13 +33,13 @@ CommandResult explain_traces(const Session& session, const Scenario& scenario,
   const Options& options = session.options;
   const std::vector<std::string> files(options.operands.begin() + 1, options.operands.end());
   const bool json = options.format == Format::json;
-  if (wants_page(options)) {
-    throw ConfigError({files.front(), 0, 0}, "is a trace, of which there is no page",
-                      "choose --format text, json or md");
-  }
   CommandResult result;
   Trace first = read_trace(files.front());
   if (first.kernels.empty()) {
+    if (wants_page(options)) {
+      throw ConfigError({files.front(), 0, 0}, "has actions and no kernels: there is no page of it",
+                        "choose --format text, json or md");
+    }
     const auto actions = action_times(first, scenario, plan);
     result.text = json ? actions_json(first, actions)
                        : actions_report(first, actions, session.style.style.width);
@@ -44,9 +47,14 @@ CommandResult explain_traces(const Session& session, const Scenario& scenario,
   }
   TraceExplanation all;
   const Attributor attributor = attributor_of(scenario, plan);
+  TraceRows rows;
   for (const std::string& file : files) {
     const Trace trace = read_trace(file);
     all.ranks.push_back({file, trace.rank, times_of(trace, attributor)});
+    if (wants_page(options)) {
+      rows.add_measured(trace, attributor,
+                        files.size() > 1 ? fmt::format("rank {}", trace.rank) : "measured");
+    }
   }
   all.trace = fit_trace(scenario, plan, read_job_trace(files, attributor));
   const auto& stack = scenario.training.stack;
@@ -54,6 +62,10 @@ CommandResult explain_traces(const Session& session, const Scenario& scenario,
   all.trace.after = predicted_times(with_constants(scenario, own), plan);
   all.gains = gains_of(all.trace, scenario.training.stack.host.iteration);
   result.text = json ? explanation_json(all) : explanation_report(all, session.style.style.width);
+  if (wants_page(options)) {
+    rows.add_predicted(scenario, plan);
+    result.page = trace_page(all, rows, scenario, explanation_json(all));
+  }
   return result;
 }
 

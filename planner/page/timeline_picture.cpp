@@ -26,10 +26,7 @@ namespace {
 constexpr double whole_width = 1e6;  // units of the picture, which the page stretches
 constexpr int row_height = 20, lane = 7, lane_height = 12, strip = 16, strip_height = 5;
 
-struct Kind {
-  std::string_view colour, words;
-  bool in_strip = false;
-};
+using Kind = SliceKind;
 
 namespace kinds {
 constexpr Kind forward{"forward", "forward"}, backward{"backward", "backward"},
@@ -37,7 +34,7 @@ constexpr Kind forward{"forward", "forward"}, backward{"backward", "backward"},
     activations{"transfer", "send of activations", true},
     gradients{"transfer", "send of gradients", true}, both{"cp", "forward and backward together"},
     reduction{"reduction", "data-parallel communication"}, optimizer{"optimizer", "optimizer"},
-    rest{"other", "host and slow nodes"};
+    rest{"other", "host and slow nodes"}, unknown{"span", "not attributed"};
 }  // namespace kinds
 
 Kind kind_of(const Event& event, const std::optional<Action>& action, bool split) {
@@ -95,6 +92,18 @@ struct Paths {
   std::map<std::string_view, Kind> kinds;  // by their words
 };
 
+void add_slice(Paths& paths, const Event& event, const Kind& kind, bool odd, double end) {
+  paths.kinds.emplace(kind.words, kind);
+  Path& path = paths.all[{event.rank, kind.words, odd}];
+  const auto place = [&](Seconds time) {
+    return std::int64_t{std::llround(whole_width * (time.value / end))};
+  };
+  const std::int64_t from = place(event.start), to = std::max(from + 1, place(event.end));
+  path.lines += fmt::format("m{} 0h{}", from - path.at, to - from);
+  path.names += (path.names.empty() ? "" : "|") + event.name;
+  path.at = to;
+}
+
 Paths paths_of(const Drawn& drawn, double end) {
   Paths paths;
   const bool split = std::ranges::any_of(drawn.events, [](const Event* event) {
@@ -103,17 +112,8 @@ Paths paths_of(const Drawn& drawn, double end) {
   });
   for (const Event* event : drawn.events) {
     const auto action = parse_action(event->name.substr(0, event->name.find('+')));
-    const Kind kind = kind_of(*event, action, split);
-    paths.kinds.emplace(kind.words, kind);
-    const bool odd = action && action->micro_batch % 2 == 1;
-    Path& path = paths.all[{event->rank, kind.words, odd}];
-    const auto place = [&](Seconds time) {
-      return std::int64_t{std::llround(whole_width * (time.value / end))};
-    };
-    const std::int64_t from = place(event->start), to = std::max(from + 1, place(event->end));
-    path.lines += fmt::format("m{} 0h{}", from - path.at, to - from);
-    path.names += (path.names.empty() ? "" : "|") + event->name;
-    path.at = to;
+    add_slice(paths, *event, kind_of(*event, action, split), action && action->micro_batch % 2 == 1,
+              end);
   }
   return paths;
 }
@@ -167,38 +167,84 @@ std::string legend(const Paths& paths) {
 
 }  // namespace
 
+namespace {
+
+// `row`: its height in pixels. `rows`: the attribute with the rows' names, or nothing.
+std::string moving(const std::string& svg, const std::string& labels, const std::string& rows,
+                   int count, double row, double end) {
+  return fmt::format(
+             "<div class=\"timeline\" data-end=\"{}\" data-rows=\"{}\"{}>\n<div class=\"keys\" "
+             "hidden><button type=\"button\" data-key=\"+\" title=\"zoom in (key "
+             "+)\">+</button><button type=\"button\" data-key=\"-\" title=\"zoom out (key "
+             "-)\">−</button><button type=\"button\" data-key=\"0\" title=\"all of it (key "
+             "0)\">all</button><span>Click it, then wheel or + and − zoom, dragging or arrows "
+             "move, 0 shows all.</span></div>\n<div class=\"plot\">{}<div class=\"area\" "
+             "tabindex=\"0\" style=\"height:{:.0f}px\">\n",
+             end, count, rows, labels, count * row) +
+         svg +
+         "<div class=\"names\" aria-hidden=\"true\"></div><div class=\"tip\" role=\"status\" "
+         "hidden></div></div>\n<div class=\"ticks\" aria-hidden=\"true\"></div></div>\n</div>\n";
+}
+
+std::string moved_by_script() {
+  return "<script>\n" + std::string(timeline_script()) + "</script>\n";
+}
+
+std::string cut_note(const Drawn& drawn, std::size_t events) {
+  if (drawn.gaps.empty()) return "";
+  return fmt::format(" Start, middle and end are drawn, {} slices of {}",
+                     format_integer(static_cast<std::int64_t>(drawn.events.size())),
+                     format_integer(static_cast<std::int64_t>(events)));
+}
+
+}  // namespace
+
 std::string timeline_html(const Timeline& timeline) {
   const Drawn drawn = drawn_of(timeline);
   const double end = timeline.end().value;
   if (drawn.events.empty() || !(end > 0) || timeline.ranks < 1) return "";
   const Paths paths = paths_of(drawn, end);
+  const std::string cut = cut_note(drawn, timeline.events.size());
   std::string html = fmt::format(
       "<p class=\"note\">{} from the first start to the last end; a row for each pipeline rank, "
       "neighbouring micro-batches in two shades, transfers in the strip below. All devices of a "
-      "rank do the same at the same time.",
-      format_seconds(timeline.end()));
-  if (!drawn.gaps.empty()) {
-    html += fmt::format(
-        " Start, middle and end are drawn, {} slices of {}; <code>shardplan simulate --trace "
-        "FILE</code> writes all.",
-        format_integer(static_cast<std::int64_t>(drawn.events.size())),
-        format_integer(static_cast<std::int64_t>(timeline.events.size())));
-  }
+      "rank do the same at the same time.{}{}</p>\n",
+      format_seconds(timeline.end()), cut,
+      cut.empty() ? "" : "; <code>shardplan simulate --trace FILE</code> writes all.");
   constexpr double usual = 24, least = 7, screen = 560;
-  html += fmt::format(
-      "</p>\n<div class=\"timeline\" data-end=\"{}\" data-rows=\"{}\">\n<div class=\"keys\" "
-      "hidden><button type=\"button\" data-key=\"+\" title=\"zoom in (key +)\">+</button><button "
-      "type=\"button\" data-key=\"-\" title=\"zoom out (key -)\">−</button><button "
-      "type=\"button\" data-key=\"0\" title=\"all of it (key 0)\">all</button><span>Click it, then "
-      "wheel or + and − zoom, dragging or arrows move, 0 shows all.</span></div>\n"
-      "<div class=\"plot\">{}<div class=\"area\" tabindex=\"0\" style=\"height:{:.0f}px\">\n",
-      end, timeline.ranks, row_labels(timeline.ranks),
-      timeline.ranks * std::clamp(screen / timeline.ranks, least, usual));
-  html += picture(paths, drawn, timeline.ranks, end);
-  html +=
-      "<div class=\"names\" aria-hidden=\"true\"></div><div class=\"tip\" role=\"status\" "
-      "hidden></div></div>\n<div class=\"ticks\" aria-hidden=\"true\"></div></div>\n</div>\n";
-  return html + legend(paths) + "<script>\n" + std::string(timeline_script()) + "</script>\n";
+  html += moving(picture(paths, drawn, timeline.ranks, end), row_labels(timeline.ranks), "",
+                 timeline.ranks, std::clamp(screen / timeline.ranks, least, usual), end);
+  return html + legend(paths) + moved_by_script();
+}
+
+std::string rows_html(const Timeline& rows, const std::vector<std::string>& labels,
+                      const SliceKinds& kinds) {
+  const Drawn drawn = drawn_of(rows);
+  const double end = rows.end().value;
+  if (drawn.events.empty() || !(end > 0) || labels.empty()) return "";
+  Paths paths;
+  for (const Event* event : drawn.events) {
+    const auto kind = kinds.find(event->name);
+    add_slice(paths, *event, kind == kinds.end() ? kinds::unknown : kind->second, false, end);
+  }
+  const std::size_t widest = std::ranges::max(labels, {}, &std::string::size).size();
+  std::string names,
+      words = fmt::format("<div class=\"ranks\" style=\"min-width:{}ch\" aria-hidden=\"true\">",
+                          widest);
+  for (std::size_t row = 0; row < labels.size(); ++row) {
+    const double place = 100.0 * static_cast<double>(row) / static_cast<double>(labels.size());
+    words += fmt::format("<span style=\"top:{:.3f}%\">{}</span>", place, html_text(labels[row]));
+    names += (names.empty() ? "" : "|") + html_text(labels[row]);
+  }
+  constexpr double height = 64;
+  const std::string cut = cut_note(drawn, rows.events.size());
+  std::string html = cut.empty() ? "" : "<p class=\"note\">" + cut.substr(1) + ".</p>\n";
+  html += moving(picture(paths, drawn, rows.ranks, end), words + "</div>\n",
+                 fmt::format(" data-labels=\"{}\"", names), rows.ranks, height, end);
+  html += "<div class=\"legend\">";
+  for (const auto& [text, kind] : paths.kinds)
+    html += fmt::format("<span>{}{}</span>", swatch(kind.colour), text);
+  return html + "</div>\n" + moved_by_script();
 }
 
 std::string still_timeline_html(const Timeline& timeline, Seconds scale, int ranks) {

@@ -10,7 +10,7 @@ var box = document.querySelector('.timeline'), area = box.querySelector('.area')
     svg = area.querySelector('svg'), tip = area.querySelector('.tip'),
     names = area.querySelector('.names'), ticks = box.querySelector('.ticks'),
     end = +box.dataset.end, rows = +box.dataset.rows, full = 1e6, from = 0, span = full,
-    drag = null;
+    labels = box.dataset.labels && box.dataset.labels.split('|'), drag = null;
 var slices = Array.from({length: rows}, function () { return []; });
 svg.querySelectorAll('.slices').forEach(function (path) {
   var at = 0, list = path.dataset.names.split('|'), line = /m(-?\d+) 0h(\d+)/g, found, i = 0;
@@ -30,7 +30,7 @@ function time(units, least) {
 function told(slice, row) {
   var parts = /^(\d+)[A-Z_]+(\d+)$/.exec(slice.name), length = slice.to - slice.from;
   return (parts ? slice.what + ' ' + parts[2] + ' of stage ' + parts[1] : slice.name) +
-      (parts && +parts[1] === row ? '' : ', rank ' + row) + ': ' +
+      (labels ? ', ' + labels[row] : parts && +parts[1] === row ? '' : ', rank ' + row) + ': ' +
       time(slice.from, length / 100) + ' to ' + time(slice.to, length / 100) + ', ' +
       time(length, length / 1000);
 }
@@ -58,13 +58,13 @@ function drawNames() {
     for (i = 0; i < slices[row].length; ++i) {
       slice = slices[row][i];
       if (!slice.strip && slice.to > from && slice.from < from + span &&
-          slice.to - slice.from > 22 * pixel) wide.push([row, slice]);
+          slice.to - slice.from > (labels ? 6 * slice.name.length : 22) * pixel) wide.push([row, slice]);
     }
   if (wide.length > 1500) return;
   wide.forEach(function (one) {
     parts = /^(\d+)[A-Z_]+(\d+)$/.exec(one[1].name);
-    if (parts) label(names, (Math.max(from, one[1].from) - from) / span * 100,
-                     100 * one[0] / rows, parts[2]);
+    if (parts || labels) label(names, (Math.max(from, one[1].from) - from) / span * 100,
+                               100 * one[0] / rows, parts ? parts[2] : one[1].name);
   });
 }
 function draw() {

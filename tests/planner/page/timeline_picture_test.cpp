@@ -105,4 +105,20 @@ TEST_CASE("still drawings: one scale, the first ranks, what lies beyond left out
     CHECK(has(both, std::string("</i>") + words));
 }
 
+TEST_CASE("rows of anything are named, coloured by their slices' names, and move by the script") {
+  const Timeline timeline{
+      2,
+      {event(0, Stream::compute, "one", 0, 1), event(1, Stream::compute, "two", 1, 2),
+       event(1, Stream::compute, "three", 2, 4)}};
+  const planner::SliceKinds kinds{{"one", {"compute", "first of all"}},
+                                  {"two", {"reduction", "a thin one", true}}};
+  const std::string html = planner::rows_html(timeline, {"a<b", "below"}, kinds);
+  pages::check_balanced(html);
+  CHECK(has(html, "data-end=\"4\" data-rows=\"2\" data-labels=\"a&lt;b|below\""));
+  CHECK(has(html, "class=\"slices compute\" stroke-width=\"12\" data-row=\"0\""));
+  CHECK(has(html, "class=\"slices reduction\" stroke-width=\"5\" data-row=\"1\""));
+  CHECK(has(html, "data-what=\"not attributed\" data-names=\"three\""));
+  CHECK(planner::rows_html({}, {}, kinds).empty());
+}
+
 }  // namespace timeline_picture_test
