@@ -164,13 +164,19 @@ std::vector<std::string> plan_changes(const ParallelPlan& from, const ParallelPl
   return all;
 }
 
-std::vector<std::string> plan_assignments(const ParallelPlan& from, const ParallelPlan& to) {
+std::vector<std::string> plan_assignments(const PlanRequest& asked, const ParallelPlan& from,
+                                          const ParallelPlan& to) {
   std::vector<std::string> all;
+  const bool searched = asked.written.empty() || !asked.automatic.empty();
   for (const PlanKey& key : plan_key_rows()) {
     if (!key.value) continue;
-    const std::string before = flow_text(key.value(from)), after = flow_text(key.value(to));
+    const std::string_view name = key.row.name;
+    const bool chosen = searched && (!asked.is_written(name) || asked.is_auto(name));
+    const std::string before = flow_text(key.value(chosen ? ParallelPlan{} : from)),
+                      after = flow_text(key.value(to));
     if (before != after) all.push_back(fmt::format("plan.{}={}", key.row.name, after));
   }
+  if (all.empty() && asked.written.empty()) all.emplace_back("plan.tp=1");
   return all;
 }
 

@@ -80,8 +80,11 @@ std::vector<Step> one_step_away(const costmodel::Estimate& from,
                                 costmodel::Evaluator& evaluator,
                                 StepLength length = StepLength::next);
 
-// The keys in which `to` differs from `from`, as --set takes them: {"plan.micro_batch=2"}.
-std::vector<std::string> plan_assignments(const costmodel::ParallelPlan& from,
+// The keys by which the scenario's plan, chosen as `from`, becomes `to`, as --set takes them:
+// {"plan.micro_batch=2"}. Those that `asked` leaves to the search are named wherever they are not
+// what a written plan has without them: one key that is set makes the others' values usual.
+std::vector<std::string> plan_assignments(const costmodel::PlanRequest& asked,
+                                          const costmodel::ParallelPlan& from,
                                           const costmodel::ParallelPlan& to);
 
 }  // namespace planner

@@ -91,6 +91,7 @@ std::vector<ParallelPlan> popular(const Scenario& s) {
 struct Attempts : Diagnosis {
   const std::function<bool()>& stopped;
   const OtherStacks& stacks;
+  const PlanRequest& asked;
   const ParallelPlan* own = nullptr;
 };
 
@@ -132,10 +133,21 @@ std::optional<Estimate> best_of(Scenario changed, const Attempts& diagnosis) {
 
 using Settings = std::vector<std::string>;
 
+// A batch that was assumed follows from devices and sequence: it is set where they change.
+void keep_batch(Settings& settings, const TrainingSpec& training) {
+  const auto any = [](const auto& list, const char* start) {
+    return std::ranges::any_of(list, [&](const auto& text) { return text.starts_with(start); });
+  };
+  if (any(training.assumed, "global_batch ") &&
+      (any(settings, "cluster.devices=") || any(settings, "training.sequence=")))
+    settings.push_back(fmt::format("training.global_batch={}", training.global_batch));
+}
+
 void record(const std::string& what, Settings settings, const Scenario& changed, Estimate best,
             Attempts& diagnosis) {
+  keep_batch(settings, changed.training);
   if (diagnosis.own != nullptr) {
-    for (std::string& setting : plan_assignments(*diagnosis.own, best.plan))
+    for (std::string& setting : plan_assignments(diagnosis.asked, *diagnosis.own, best.plan))
       settings.push_back(std::move(setting));
   }
   const auto tokens =
@@ -534,7 +546,7 @@ void add_other_plans(const Estimate& estimate, Scenario s, Attempts& attempts) {
   try_change(s, "the best plan", {}, attempts);
   if (attempts.remedies.empty()) change_scenario(s, attempts);
   for (Remedy& remedy : attempts.remedies) {
-    for (std::string& setting : plan_assignments(estimate.plan, remedy.best.plan))
+    for (std::string& setting : plan_assignments(attempts.asked, estimate.plan, remedy.best.plan))
       remedy.settings.push_back(std::move(setting));
   }
 }
@@ -567,7 +579,7 @@ std::vector<Remedy> fitting_changes(const Estimate& estimate, const Scenario& sc
   const bool one_size =
       plan.stages.empty() && plan.replica_groups.empty() && estimate.meshes.empty();
   if (estimate.fits() || !one_size) return {};
-  Attempts attempts{{}, stopped, stacks};
+  Attempts attempts{{}, stopped, stacks, scenario.plan};
   Scenario s = scenario;
   for (const double margin : {scenario.search.memory_margin, 0.0}) {  // tightly, if not otherwise
     s.search.memory_margin = margin;
@@ -581,7 +593,7 @@ std::vector<Remedy> fitting_changes(const Estimate& estimate, const Scenario& sc
 
 Diagnosis diagnose(const Scenario& s, const SearchResult& failed, const OtherStacks& stacks,
                    const std::function<bool()>& stopped) {
-  Attempts diagnosis{{}, stopped, stacks};
+  Attempts diagnosis{{}, stopped, stacks, s.plan};
   Evaluator evaluator(s.model, s.cluster, s.training);
   for (const ParallelPlan& plan : popular(s)) {
     const auto broken = violations(plan, s.model, s.cluster, s.training);

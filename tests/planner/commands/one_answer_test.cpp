@@ -220,4 +220,34 @@ TEST_CASE("a plan within the memory that a search leaves free fits tightly, and 
   CHECK(contains(swept.warnings[1], "at 1 of 1 points no plan leaves so much free"));
 }
 
+TEST_CASE("what would make a plan fit does so when it is set, whoever chose the plan") {
+  const Scratch scratch;
+  scratch.write("own.yaml", std::string(dense) + "cluster: {base: pcie-8x-rtx-4090, devices: 2}\n" +
+                                trained(32, "stack: megatron-core-2026") +
+                                "plan: {micro_batch: auto, zero: 1, recompute: auto}\n");
+  const std::string own = (scratch.path() / "own.yaml").string();
+  int set = 0;
+  for (const std::string& job :
+       {std::string("llama-3-8b --gpus 2xrtx-4090"), std::string("mixtral-8x7b --gpus 8xa100-80gb"),
+        std::string("llama-3-8b --gpus 8xh100 --set plan.micro_batch=16"), own}) {
+    CAPTURE(job);
+    const auto changes = json::parse(in_process::printed("evaluate " + job + " --format json"))
+                             .value("fitting_changes", json::array());
+    for (const auto& change : changes) {
+      std::string command = "evaluate " + job + " --format json";
+      for (const json& setting : change.at("set"))  // words are apart by blanks
+        command += " --set " + program::replaced(setting.get<std::string>(), " ", "\t");
+      CAPTURE(command);
+      const auto got = json::parse(in_process::printed(command));
+      CHECK(got.at("memory").at("fits") == true);
+      CHECK(got.at("memory").at("peak_bytes").get<double>() ==
+            doctest::Approx(change.at("peak_bytes").get<double>()));
+      CHECK(got.at("time").at("iteration_s").get<double>() ==
+            doctest::Approx(change.at("iteration_s").get<double>()));
+      ++set;
+    }
+  }
+  CHECK(set >= 6);
+}
+
 }  // namespace one_answer_test
