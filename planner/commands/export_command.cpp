@@ -96,7 +96,8 @@ CommandResult export_command(const Session& session) {
   require_words_for_adapters(s, target);
   require_no_towers(s, target);
   const auto settled = settled_plan(s, threads_of(session.options));
-  if (!settled || settled->nothing_fits) return without_plan(session, s);
+  if (!settled || settled->nothing_fits)
+    return without_plan(session, s, settled ? &*settled : nullptr);
   const auto& plan = settled->plan;
   Exported exported = exported_by(target, s, plan, session.options.for_version);
   const Launcher launcher = started_by(exported, target, s, plan, session.options);

@@ -17,6 +17,7 @@
 #include "costmodel/machine/cluster_reader.hpp"
 #include "costmodel/machine/device_reader.hpp"
 #include "costmodel/plan/plan_keys.hpp"
+#include "costmodel/plan/plan_text.hpp"
 #include "costmodel/scenario/scenario_parts.hpp"
 #include "costmodel/serving/engine.hpp"
 #include "costmodel/serving/serving_reader.hpp"
@@ -164,7 +165,8 @@ OtherStacks other_stacks(const Session& session) {
           [read](const std::string& method, const std::string& stack) {
             return read({"training.fine_tuning.method=" + method, "training.stack=" + stack});
           },
-          "shardplan " + session.options.command + " " + scenario_text(session.options)};
+          "shardplan " + session.options.command + " " + scenario_text(session.options) +
+              (session.options.to.empty() ? "" : " --to " + session.options.to)};
 }
 
 CommandResult no_plan(const Session& session, const Scenario& s, const SearchResult& found,
@@ -180,13 +182,30 @@ CommandResult no_plan(const Session& session, const Scenario& s, const SearchRes
   return result;
 }
 
-CommandResult without_plan(const Session& session, const Scenario& s) {
+namespace {
+
+// Of a plan some of whose keys are written auto: no choice of these fits, where others would.
+CommandResult no_choice(const Session& session, const Scenario& s, const SettledPlan& leanest) {
+  const Estimate estimate = estimate_of(s.model, s.cluster, s.training, leanest.plan);
+  std::string report = heading(s, session.style) + "\n";
+  for (const std::string& note : leanest.notes) report += note + "\n";
+  report += fmt::format("{}: {} of {}\n", to_string(leanest.plan), format_bytes(estimate.peak),
+                        format_bytes(estimate.capacity));
+  const auto changes = fitting_changes(estimate, s, other_stacks(session));
+  return unanswered(session, report + fitting_report(changes, session.style));
+}
+
+}  // namespace
+
+CommandResult without_plan(const Session& session, const Scenario& s, const SettledPlan* leanest) {
   if (!stages_alike(s)) {
     const Strategies all = run_strategies(s, Reach::meshes, threads_of(session.options), {});
     return mesh_result(session, s, *all.meshes, std::nullopt);
   }
   Evaluator evaluator = evaluator_of(s);
-  return no_plan(session, s, search(s, evaluator), std::nullopt);
+  const SearchResult found = search(s, evaluator);
+  if (leanest != nullptr && !found.plans.empty()) return no_choice(session, s, *leanest);
+  return no_plan(session, s, found, std::nullopt);
 }
 
 void write_placement(const Session& session, const Scenario& s, const ParallelPlan& plan) {

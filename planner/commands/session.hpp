@@ -100,7 +100,9 @@ CommandResult no_plan(const Session& session, const costmodel::Scenario& scenari
                       const std::function<bool()>& stopped = {});
 
 // The same where no choice of a plan's keys that are auto obeys the rules.
-CommandResult without_plan(const Session& session, const costmodel::Scenario& scenario);
+// `leanest`: a plan some of whose keys no choice makes fit; named where other keys would fit.
+CommandResult without_plan(const Session& session, const costmodel::Scenario& scenario,
+                           const SettledPlan* leanest = nullptr);
 
 // Implements --placement FILE.
 void write_placement(const Session& session, const costmodel::Scenario& scenario,

@@ -167,14 +167,17 @@ std::vector<std::string> plan_changes(const ParallelPlan& from, const ParallelPl
 std::vector<std::string> plan_assignments(const PlanRequest& asked, const ParallelPlan& from,
                                           const ParallelPlan& to) {
   std::vector<std::string> all;
-  const bool searched = asked.written.empty() || !asked.automatic.empty();
+  const bool searched = asked.written.empty() || !asked.automatic.empty(),
+             open = std::ranges::all_of(std::array{"tp", "pp", "micro_batch", "recompute", "zero"},
+                                        [&](const char*key) { return asked.is_auto(key); });
   for (const PlanKey& key : plan_key_rows()) {
     if (!key.value) continue;
     const std::string_view name = key.row.name;
-    const bool chosen = searched && (!asked.is_written(name) || asked.is_auto(name));
+    const bool automatic = asked.is_auto(name), stays_auto = automatic && !open;
+    const bool chosen = searched && (automatic || !asked.is_written(name));
     const std::string before = flow_text(key.value(chosen ? ParallelPlan{} : from)),
                       after = flow_text(key.value(to));
-    if (before != after) all.push_back(fmt::format("plan.{}={}", key.row.name, after));
+    if (stays_auto || before != after) all.push_back(fmt::format("plan.{}={}", name, after));
   }
   if (all.empty() && asked.written.empty()) all.emplace_back("plan.tp=1");
   return all;
