@@ -202,12 +202,13 @@ void write_sizes(const ModelSpec& m, const TrainingSpec& t, Writer& out) {
 }
 
 // Megatron gates with SiLU (--swiglu) or an approximate GELU (--quick-geglu); plain MLPs have
-// GELU or a squared ReLU. Another function of the same shape costs nearly the same.
+// GELU or a squared ReLU. Another function of the same shape costs nearly the same. GPT-OSS's SiLU
+// of 1.702 times its input is that GELU, and --glu-linear-offset asks for it.
 void write_activation(const ModelSpec& m, Writer& out) {
   const auto name = activation_names[static_cast<std::size_t>(m.activation)];
   const bool squared = m.activation == ActivationFunction::squared_relu;
   if (m.gated_mlp) {
-    const bool gelu = m.activation == ActivationFunction::gelu;
+    const bool gelu = m.activation == ActivationFunction::gelu || m.glu_offset != 0;
     out.flag(gelu ? "--quick-geglu" : "--swiglu");
     if (!gelu && m.activation != ActivationFunction::silu)
       out.note(fmt::format("Megatron-LM has no gated {}: SiLU instead", name));

@@ -324,7 +324,9 @@ void read_megatron_model(MegatronImport& in) {
   read_attention_sizes(in, hidden, in.whole("--num-attention-heads", 0));
   in.put("model.ffn_hidden", fmt::format("{}", ffn));
   in.put("model.gated_mlp", gated ? "true" : "false");
-  in.put("model.activation", squared ? "squared-relu" : in.has("--swiglu") ? "silu" : "gelu");
+  const bool silu =
+      in.has("--swiglu") || in.number("--glu-linear-offset").value_or(0) != 0;  // GPT-OSS's
+  in.put("model.activation", squared ? "squared-relu" : silu ? "silu" : "gelu");
   if (sparse) {
     read_experts_model(in, ffn);
     if (!hybrid) read_expert_layers(in, layers);

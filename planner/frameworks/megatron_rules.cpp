@@ -206,8 +206,9 @@ void check_experts(const Scenario& s, const ParallelPlan& p, Rules& rules) {
                 "Transformer Engine: experts whose products are one kernel have no tensor ranks",
                 "set etp: 1, or training.fused_grouped_mlp: false");
   check_exchange(s, p, rules);
-  rules.require(!m.linear_bias, "model", "Megatron-LM: grouped products of experts have no bias",
-                "set linear_bias: false");
+  rules.require(!m.linear_bias || p.etp == 1, "etp",
+                "Megatron-LM: biases of experts need an expert tensor parallel size of 1",
+                "set etp: 1, or model.linear_bias: false");
 }
 
 // The embedding and the loss may count as a layer each (--account-for-...-in-pipeline-split).

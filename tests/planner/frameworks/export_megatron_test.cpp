@@ -287,7 +287,7 @@ TEST_CASE("experts in Megatron's words") {
   plan.sequence_parallel = true;
   Scenario biased = moe(0, 1);
   biased.model.linear_bias = biased.model.qkv_bias = true;
-  says(biased, "grouped products of experts have no bias");
+  says(biased, "biases of experts need an expert tensor parallel size of 1");
 }
 
 TEST_CASE("recipes of mixtures of experts in Megatron's words") {
