@@ -28,8 +28,12 @@ const ExportTarget& target_of(const std::string& name) {
   if (found != targets.end()) return *found;
   const std::string given =
       name.empty() ? "export lacks --to" : fmt::format("cannot export to {}", quote(name));
+  std::vector<std::string> known;
+  for (const ExportTarget& target : targets) known.emplace_back(target.name);
+  const std::string near = nearest_name(name, known);
   throw ConfigError({}, "shardplan: " + given,
-                    fmt::format("allowed: --to {}", export_target_names));
+                    (near.empty() ? "" : fmt::format("did you mean {}? ", quote(near))) +
+                        fmt::format("allowed: --to {}", export_target_names));
 }
 
 void require_words_for_adapters(const Scenario& s, const ExportTarget& target) {
@@ -88,11 +92,19 @@ Exported exported_by(const ExportTarget& target, const Scenario& s, const Parall
 
 }  // namespace
 
-CommandResult export_command(const Session& session) {
-  const ExportTarget& target = target_of(session.options.to);
-  refuse_if(!session.options.save_dir.empty() && !session.options.out.empty(),
+CommandResult export_command(const Session& asked) {
+  const ExportTarget& target = target_of(asked.options.to);
+  refuse_if(!asked.options.save_dir.empty() && !asked.options.out.empty(),
             "--save-dir writes files of its own, --out one", "leave one of them out");
-  Scenario s = load(session);
+  Scenario s = load(asked);
+  Options options = asked.options;
+  const Session session{options, asked.style, asked.path};
+  const bool free = std::ranges::any_of(
+      s.training.assumed, [](const std::string& line) { return line.starts_with("stack "); });
+  if (free && !target.stack.empty()) {
+    options.assignments.push_back("training.stack=" + std::string(target.stack));
+    s = load(session);
+  }
   require_words_for_adapters(s, target);
   require_no_towers(s, target);
   const auto settled = settled_plan(s, threads_of(session.options));
@@ -104,6 +116,12 @@ CommandResult export_command(const Session& session) {
   CommandResult result;
   result.warnings =
       plan_warnings(session.options, s, estimate_of(s.model, s.cluster, s.training, plan));
+  if (free && !target.stack.empty()) {
+    result.warnings.push_back(
+        fmt::format("note: planned with the stack {}, the target's own "
+                    "(none given; --framework NAME)",
+                    target.stack));
+  }
   for (const auto& notes : {note_lines(settled->notes), note_lines(exported.notes)})
     result.warnings.insert(result.warnings.end(), notes.begin(), notes.end());
   if (!session.options.save_dir.empty()) {

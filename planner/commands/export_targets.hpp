@@ -31,6 +31,7 @@ struct ExportTarget {
   // The words of the script for how long it runs, and those for ten iterations.
   std::string_view steps, ten_steps;
   Launcher starter = Launcher::torchrun;  // without --launcher
+  std::string_view stack = {};            // that runs it, where a scenario names none
 };
 
 std::span<const ExportTarget> export_targets();

@@ -129,6 +129,11 @@ Lines arguments(const Scenario& s, const ParallelPlan& p, TrainerTarget target) 
   put("", "", "finetuning_type", f.adapts() ? "lora" : "full");
   if (f.adapts()) {
     const auto names = targets_of(f);
+    // TRL loads in fp32 otherwise, and takes the same for the arithmetic of a quantised base.
+    const char* const half = s.training.precision == Precision::fp16 ? "float16" : "bfloat16";
+    put("dtype", "", "", half);
+    // FSDP splits flat parameters of one type.
+    if (f.base == BasePrecision::nf4 && p.zero == 3) put("bnb_4bit_quant_storage", "", "", half);
     put("use_peft", "", "", "true");
     put("lora_r", "lora_r", "lora_rank", std::to_string(f.rank));
     put("lora_alpha", "lora_alpha", "lora_alpha", fmt::format("{}", f.alpha));

@@ -74,11 +74,11 @@ TEST_CASE("keys written auto of which none fits are predicted by the leanest cho
   CHECK(contains(simulated.err, "note: plan: no choice of tp, recompute fits in memory"));
 }
 
-TEST_CASE("an export of which no choice of the keys written auto fits says what would, and how") {
+TEST_CASE("an export of which no choice of the keys written auto fits names what would, and how") {
   const Scratch scratch;
   const Run refused = run(words_of("export llama-3-8b --gpus 8xh100 --to megatron --set "
-                               "plan.micro_batch=auto"),
-                      scratch);
+                                   "plan.micro_batch=auto"),
+                          scratch);
   CHECK(refused.status == 3);
   CHECK(contains(refused.err, "no choice of micro_batch fits in memory"));
   CHECK_FALSE(contains(refused.err, "Nothing fits"));

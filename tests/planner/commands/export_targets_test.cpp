@@ -38,7 +38,8 @@ TEST_CASE("a plan in DeepSpeed's words, as script and as JSON") {
   CHECK(text.out.find(json.out) != std::string::npos);
   const auto none = program::run(program::words_of("export tiny-gpt-cpu --to deepsped"), scratch);
   CHECK(none.status == 2);
-  CHECK(none.err == fmt::format("shardplan: cannot export to 'deepsped'; allowed: --to {}\n",
+  CHECK(none.err == fmt::format("shardplan: cannot export to 'deepsped'; did you mean 'deepspeed'? "
+                                "allowed: --to {}\n",
                                 planner::export_target_names));
 }
 
@@ -51,6 +52,24 @@ TEST_CASE("torchtitan's settings as JSON are words, not words in quotes") {
     const auto out = target.exported(in, costmodel::resolve_plan(in));
     CHECK(out.json.find("\"value\": \"always\"") != std::string::npos);
     CHECK(out.text.find("fsdp_reshard_after_forward = \"always\"") != std::string::npos);
+  }
+}
+
+TEST_CASE("where no stack is named, the target's own plans, and a note names it") {
+  const program::Scratch scratch;
+  for (const planner::ExportTarget& target : planner::export_targets()) {
+    if (target.stack.empty()) continue;
+    CAPTURE(target.name);
+    const std::string command =
+        fmt::format("export llama-3-70b --gpus 64xh100 --to {}", target.name);
+    const auto free = program::run(program::words_of(command), scratch);
+    CHECK(free.status == 0);
+    CHECK(free.err.find(fmt::format("planned with the stack {}, the target's own", target.stack)) !=
+          std::string::npos);
+    const auto named = program::run(
+        program::words_of(fmt::format("{} --framework {}", command, target.stack)), scratch);
+    CHECK(named.out == free.out);
+    CHECK(named.err.find("the target's own") == std::string::npos);
   }
 }
 

@@ -235,7 +235,7 @@ TEST_CASE("what would make a plan fit does so when it is set, whoever chose the 
                              .value("fitting_changes", json::array());
     for (const auto& change : changes) {
       std::string command = "evaluate " + job + " --format json";
-      for (const json& setting : change.at("set"))  // words are apart by blanks
+      for (const json& setting : change.at("set"))  // blanks end a word
         command += " --set " + program::replaced(setting.get<std::string>(), " ", "\t");
       CAPTURE(command);
       const auto got = json::parse(in_process::printed(command));

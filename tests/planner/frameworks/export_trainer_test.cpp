@@ -131,4 +131,20 @@ TEST_CASE("what a program has no words for is refused with its key") {
             .empty());
 }
 
+TEST_CASE("TRL loads a base for adapters in the precision that was priced") {
+  const auto script = [](const std::string& training, const std::string& plan) {
+    const Scenario s = scenario("stack: peft, " + training, plan);
+    return planner::export_trainer(s, costmodel::resolve_plan(s), TrainerTarget::accelerate).script;
+  };
+  const auto has = [](const std::string& text, const char* part) {
+    return text.find(part) != std::string::npos;
+  };
+  CHECK(has(script("fine_tuning: {method: lora}", "dp: 16"), "--dtype bfloat16"));
+  CHECK(has(script("precision: fp16, fine_tuning: {method: lora}", "dp: 16"), "--dtype float16"));
+  CHECK_FALSE(has(script("fine_tuning: {method: full}", "dp: 16, zero: 3"), "--dtype"));
+  const std::string sharded = script("fine_tuning: {method: qlora}", "dp: 16, zero: 3");
+  CHECK(has(sharded, "--bnb_4bit_quant_storage bfloat16"));
+  CHECK_FALSE(has(script("fine_tuning: {method: qlora}", "dp: 16"), "quant_storage"));
+}
+
 }  // namespace export_trainer_test
