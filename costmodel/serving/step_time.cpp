@@ -105,6 +105,10 @@ StepTimes::StepTimes(const ModelSpec& model, const ClusterSpec& cluster, const S
   SHARDPLAN_CHECK(sizes_fault(sizes, model, cluster).empty());
   held_ = costmodel::weights_held(model, serving.weights, sizes);
   model_.dropout = 0;
+  for (std::int64_t layer = 0; layer < model.layers; ++layer) {
+    windows_ += model.attention_at(layer) == 'S' ? 1 : 0;
+    chunks_ += model.attention_at(layer) == 'C' ? 1 : 0;
+  }
   const EngineSpec& engine = serving.engine;
   const bool grouped = model.kv_heads < model.heads && !model.latent_attention();
   const double share = engine.constants.cache_share * (grouped ? engine.grouped_cache : 1);
@@ -226,6 +230,14 @@ StepParts StepTimes::between(Grid& grid, double tokens,
   return StepParts().add(*grid[at], 1 - share).add(*grid[at + 1], share);
 }
 
+// A layer with a window reads no more keys than it has, one with chunks half of one in the mean.
+double StepTimes::keys_read(double mean) const {
+  const auto window = static_cast<double>(model_.sliding_window),
+             chunk = static_cast<double>(model_.attention_chunk) / 2;
+  return mean * (stack_.layers() - windows_ - chunks_) + windows_ * std::min(mean, window) +
+         chunks_ * std::min(mean, chunk);
+}
+
 // Of the part's own tokens through all stages.
 StepParts StepTimes::part_of_batch(const StepLoad& load) const {
   StepParts parts = between(layers_, std::max(1.0, load.tokens()), &StepTimes::priced);
@@ -245,9 +257,10 @@ StepParts StepTimes::part_of_batch(const StepLoad& load) const {
     const double a_key = model_.latent_attention()
                              ? 2 * rank + static_cast<double>(model_.qk_pos_emb_head_dim)
                              : key + value;
-    const double arithmetic = 2 * heads * a_key * load.decode_context / peak * layers;
+    const double keys = load.decodes * keys_read(load.decode_context / load.decodes);
+    const double arithmetic = 2 * heads * a_key * keys / peak;
     const double reading = cache_bytes_per_layer(model_, sizes_.tp, serving_.kv_cache).value *
-                           load.decode_context * layers / cache_rate_.value;
+                           keys / cache_rate_.value;
     parts.cache = Seconds(reading);
     parts.products += Seconds(std::max(0.0, arithmetic - reading));
     parts.streams += kernel * (2 * layers);  // attention, and the merge of its parts
@@ -257,8 +270,8 @@ StepParts StepTimes::part_of_batch(const StepLoad& load) const {
   if (load.prefill_tokens > 0) {
     const double mean_keys = 2 * load.prefill_pairs / load.prefill_tokens;
     const double reached = mean_keys / (mean_keys + device.attention_half_sequence);
-    const double arithmetic =
-        2 * heads * (key + value) * load.prefill_pairs / (peak * reached) * layers;
+    const double pairs = load.prefill_tokens * keys_read(load.prefill_pairs / load.prefill_tokens);
+    const double arithmetic = 2 * heads * (key + value) * pairs / (peak * reached);
     parts.products += Seconds(arithmetic);
     parts.arithmetic += Seconds(arithmetic);
     parts.streams += kernel * layers;

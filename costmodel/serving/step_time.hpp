@@ -79,6 +79,8 @@ class StepTimes {
   void add_product(const ServedProduct& p, double times, StepParts& sum) const;
   void add_exchange(double tokens, StepParts& sum) const;
   const EngineConstants& constants() const { return serving_.engine.constants; }
+  // Of a token's query in all layers, where it attends to `mean` keys without a window.
+  double keys_read(double mean) const;
   StepParts part_of_batch(const StepLoad& load) const;  // all stages, one after the other
   Seconds pass_of_prompt(const StepLoad& load) const;
   Seconds passing_on(const StepLoad& part) const;  // from a stage to the next
@@ -88,6 +90,7 @@ class StepTimes {
   const ServingSpec& serving_;
   ServingSizes sizes_;
   ServedStack stack_;
+  double windows_ = 0, chunks_ = 0;  // layers that attend in windows, in chunks
   GroupLayout tensor_, experts_;
   BytesPerSecond weight_rate_, cache_rate_;
   Bytes held_;

@@ -53,7 +53,10 @@ void token_rows(const ServingScenario& s, const ServingEstimate& e, const PutRow
                 c.expert_factor)
           : "bytes of the weights that the step uses / bw_w");
   row("t_kv", part(e.token.cache),
-      fmt::format("{:.1f} sequences · cached tokens · b_kv / bw_kv", e.running));
+      fmt::format("{:.1f} sequences · cached tokens{} · b_kv / bw_kv", e.running,
+                  s.model.sliding_window > 0 || s.model.attention_chunk > 0
+                      ? " (of a layer with a window or chunks, those within)"
+                      : ""));
   row("t_p", part(e.token.products),
       "products and attention: max(FLOPs / rate, bytes / bw_w), less t_w and t_kv");
   row("t_k", part(e.token.streams),

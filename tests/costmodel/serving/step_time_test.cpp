@@ -35,6 +35,27 @@ TEST_CASE("One sequence's token takes the weights over the bandwidth, and the ca
   CHECK(parts.host == c.host_step + c.host_sequence);
 }
 
+TEST_CASE("Layers with a window read no more keys than it has, those with chunks half of one") {
+  ServingScenario s = served::usual();
+  const auto cache = [&](double context) { return times_of(s).of(decode(4, context)).cache.value; };
+  const auto prompt = [&](double tokens) {
+    StepLoad load;
+    load.prefill_tokens = tokens;
+    load.prefill_pairs = prefill_pairs(tokens, 0);
+    load.prompts = load.prefilling = 1;
+    return times_of(s).of(load).arithmetic.value;
+  };
+  const double full = cache(8192), short_full = cache(512), prompt_full = prompt(8192);
+  s.model.sliding_window = 1024;
+  s.model.attention_pattern = "SSSF";  // of 32 layers 24 have it
+  CHECK(cache(8192) == doctest::Approx(full * (8 + 24 * 1024.0 / 8192) / 32));
+  CHECK(cache(512) == doctest::Approx(short_full));
+  CHECK(prompt(8192) < prompt_full);
+  s.model.attention_pattern = "CCCF";
+  s.model.attention_chunk = 4096;
+  CHECK(cache(8192) == doctest::Approx(full * (8 + 24 * 2048.0 / 8192) / 32));
+}
+
 TEST_CASE("Without a server a step lacks what it takes where it shares the engine's process") {
   // vLLM's was in the engine's process until 0.6.
   for (const auto& [stack, share] : {std::pair("vllm-0.5", 33 / 62.0), {"vllm-0.9", 0.0}}) {
