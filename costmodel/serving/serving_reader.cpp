@@ -87,6 +87,7 @@ void require_length(const ModelSpec& model, const Value& serving, ServingSpec& s
   const std::int64_t longest = longest_request(s);
   const Value* written = serving.find("max_model_len");
   s.length_open = s.max_model_len == 0;
+  s.length_usual = written == nullptr;
   if (written == nullptr) s.max_model_len = std::max(model.context_length, longest);
   if (written != nullptr && model.context_length > 0 && s.max_model_len > model.context_length) {
     throw ConfigError(

@@ -130,6 +130,7 @@ struct ServingSpec {
   bool seqs_open = false, tokens_open = false;  // max_num_seqs, max_num_batched_tokens not written
   std::int64_t max_model_len = 0;               // prompt and answer of a request, at most
   bool length_open = false;                     // ... not written
+  bool length_usual = false;                    // max_model_len is not written: the model's own
   Bytes swap_space;                             // of host memory, for preempted requests
   Bytes cpu_offload;                            // of a device's weights, kept in host memory
   bool cuda_graphs = true;      // of steps that only decode; else each kernel is launched

@@ -205,4 +205,24 @@ TEST_CASE("Evidence of both kinds has two scorecards, as text alone") {
   CHECK(run(words_of(both + " --leave-one-source-out"), scratch).status == 2);
 }
 
+TEST_CASE("an engine that does not start with the model's length is planned with what is asked") {
+  const program::Scratch scratch;
+  const std::string job =
+      "workload: inference\nmodel: llama-3.1-8b\ncluster: {base: pcie-8x-rtx-4090, devices: 1}\n"
+      "serving: {stack: vllm-0.17, input_tokens: 1024, output_tokens: 256, concurrency: 8";
+  scratch.write("open.yaml", job + "}\n");
+  scratch.write("own.yaml", job + ", max_model_len: 131072}\n");
+  const auto run = [&](const std::string& command) {
+    return program::run(program::words_of(command), scratch);
+  };
+  const auto open = run("plan open.yaml");
+  CHECK(open.status == 0);
+  CHECK(open.err.find("max_model_len=auto, 1,280: the engine does not start") != std::string::npos);
+  CHECK(open.out.find("Does not fit") == std::string::npos);
+  scratch.write("found.yaml", run("plan open.yaml --format yaml").out);
+  CHECK(run("evaluate found.yaml").status == 0);
+  CHECK(run("plan own.yaml").status == 3);
+  CHECK(run("evaluate open.yaml").status == 3);
+}
+
 }  // namespace serving_session_test
