@@ -142,11 +142,18 @@ CommandResult export_serving(const Session& session) {
   refuse_if(!session.options.for_version.empty(), "--for-version is of a training framework",
             "leave it out: the scenario's stack names the engine's version");
   ServingScenario written = load_serving(session);
+  const auto best = settled_serving(written);
   // One launch has no words for two pools; a plan that is written with them is refused.
-  if (!written.plan.disaggregation) written.plan.together = true;
-  const auto s = settled_serving(written);
+  const bool free = !written.plan.disaggregation;
+  if (free) written.plan.together = true;
+  const auto s = free && best && best->plan.disaggregation ? settled_serving(written) : best;
   if (!s) return without_serving_plan(session, written);
-  const EngineLaunch launch = engine_launch(*s, sizes_of(*s), session.options.to);
+  EngineLaunch launch = engine_launch(*s, sizes_of(*s), session.options.to);
+  if (free && best->plan.disaggregation) {
+    launch.notes.emplace_back(
+        "the best plan has devices of their own for prompts, for which one launch has no words: "
+        "this is the best without (plan with --set plan.disaggregation=none shows it)");
+  }
   return {0, session.options.format == Format::json ? to_json(launch) : launch.text,
           note_lines(launch.notes)};
 }

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 
 #include "costmodel/base/unit_text.hpp"
 
@@ -94,21 +95,52 @@ std::vector<std::string> larger_devices(const ServingScenario& s) {
   return all;
 }
 
-// The shortest `name` of any plan that keeps up, where it exceeds the bound.
+int bounds_asked(const ServingSpec& serving) {
+  const LatencyBound& bound = serving.bound;
+  return (bound.tpot.value > 0) + (bound.ttft.value > 0) + (bound.e2e.value > 0);
+}
+
+// The bounds of latency, but for that of the key, are kept.
+bool keeps_others(const ServingSpec& serving, const ServingEstimate& e, std::string_view key) {
+  const auto within = [&](std::string_view name, Seconds bound, double mean) {
+    return name == key || bound.value <= 0 || mean <= bound.value;
+  };
+  return within("tpot_s", serving.bound.tpot, e.tpot.mean) &&
+         within("ttft_s", serving.bound.ttft, e.ttft.mean) &&
+         within("e2e_s", serving.bound.e2e, e.e2e.mean);
+}
+
+// The shortest `name` of any plan that keeps up, and of those that keep the other bounds where any
+// does, if it exceeds the bound.
 template <class Latency>
 void add_shortest(const ServingScenario& s, const std::vector<ServingCandidate>& fit,
                   const char* name, const char* key, Seconds bound, Latency latency,
                   std::vector<std::string>& all) {
   if (bound.value <= 0) return;
-  const auto at = std::ranges::min_element(
-      fit, [&](const auto& a, const auto& b) { return latency(a.estimate) < latency(b.estimate); });
-  const Seconds shortest(latency(reported(s, *at)));
+  std::vector<ServingCandidate> keeping;
+  std::ranges::copy_if(fit, std::back_inserter(keeping), [&](const ServingCandidate& c) {
+    return keeps_others(s.serving, c.estimate, key);
+  });
+  std::ranges::stable_sort(keeping, {},
+                           [&](const ServingCandidate& c) { return latency(c.estimate); });
+  constexpr std::size_t most = 32;  // that are simulated
+  if (keeping.size() > most) keeping.resize(most);
+  // The closed form may keep a bound that the simulation does not.
+  auto at = std::ranges::find_if(keeping, [&](const ServingCandidate& c) {
+    return keeps_others(s.serving, reported(s, c), key);
+  });
+  const bool some = at != keeping.end() && bounds_asked(s.serving) > 1;
+  const ServingCandidate best =
+      at != keeping.end()
+          ? *at
+          : *std::ranges::min_element(fit, {}, [&](const auto& c) { return latency(c.estimate); });
+  const Seconds shortest(latency(reported(s, best)));
   if (shortest <= bound || shortest.value == without_end) return;
-  all.push_back(
-      fmt::format("The shortest {} of any plan is {}, by {} with batches of {}: allow that (--set "
-                  "serving.latency_bound.{}={:.3g}).",
-                  name, format_seconds(shortest), sizes_text(at->choice), at->choice.max_num_seqs,
-                  key, shortest.value * rounding_up));
+  all.push_back(fmt::format(
+      "The shortest {} of any plan{} is {}, by {} with batches of {}: allow that (--set "
+      "serving.latency_bound.{}={:.3g}).",
+      name, some ? " that keeps the other bounds" : "", format_seconds(shortest),
+      sizes_text(best.choice), best.choice.max_num_seqs, key, shortest.value * rounding_up));
 }
 
 void add_arrivals(const ServingScenario& s, const std::vector<ServingCandidate>& fit,

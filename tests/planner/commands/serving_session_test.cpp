@@ -185,7 +185,9 @@ TEST_CASE("Prompts apart are planned, written back, and left out of a launch") {
   const auto told = nlohmann::json::parse(again.out);
   CHECK(told["output_tokens_per_s"] == best["output_tokens_per_s"]);
   CHECK(told["disaggregation"] == best["disaggregation"]);
-  CHECK(run(words_of("export " + name + " --to vllm"), scratch).status == 0);
+  const auto launch = run(words_of("export " + name + " --to vllm"), scratch);
+  CHECK(launch.status == 0);
+  CHECK(launch.err.find("the best plan has devices of their own for prompts") != std::string::npos);
   CHECK(run(words_of("export apart.yaml --to vllm"), scratch).status == 2);
   const auto csv = run(words_of("plan " + name + " --format csv"), scratch);
   CHECK(csv.out.find("prefill_tp") != std::string::npos);
