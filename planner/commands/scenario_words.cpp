@@ -215,6 +215,17 @@ Value scenario_of_model(const std::string& model, const std::vector<std::string>
     throw ConfigError({}, fmt::format("{} is a model, and no devices are named", quote(model)),
                       "add --gpus 8xh100, or --cluster NAME; `shardplan list clusters` has all");
   }
+  const Value* workload = root.find("workload");
+  const bool served = workload != nullptr && workload->is_scalar() && workload->text == "inference";
+  if (served || root.find("serving") != nullptr) {
+    if (root.find("serving") == nullptr) {
+      throw ConfigError({}, fmt::format("{} is to be served, and no load is named", quote(model)),
+                        "add --set serving.stack=vllm-0.17 --set serving.input_tokens=1024 --set "
+                        "serving.output_tokens=256 --set serving.concurrency=32");
+    }
+    root.set("workload", scalar_value("inference"));
+    return root;
+  }
   assume_training(root, path);
   if (root.find("plan") == nullptr) root.set("plan", scalar_value("auto"));
   return root;

@@ -227,4 +227,18 @@ TEST_CASE("an engine that does not start with the model's length is planned with
   CHECK(run("evaluate open.yaml").status == 3);
 }
 
+TEST_CASE("a model by name is served on devices by name") {
+  const program::Scratch scratch;
+  const std::string job = "evaluate llama-3-8b --gpus 1xh100";
+  const auto none = run(words_of(job + " --set workload=inference"), scratch);
+  CHECK(none.status == 2);
+  CHECK(none.err.find("add --set serving.stack=") != std::string::npos);
+  const auto one = run(words_of(job + " --set serving.stack=vllm-0.17 --set "
+                                      "serving.input_tokens=1000 --set serving.output_tokens=200 "
+                                      "--set serving.concurrency=16"),
+                       scratch);
+  CHECK(one.status == 0);
+  CHECK(one.out.find("Serving Llama 3 8B") == 0);
+}
+
 }  // namespace serving_session_test
