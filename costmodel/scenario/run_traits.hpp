@@ -37,7 +37,7 @@ struct RunTraits {
 };
 
 // Models of one architecture by its features: "gpt", "bloom", "mpt", "nemotron", "llama-2",
-// "llama-3", "qwen", "deepseek", "mixtral", "gpt-experts", "t5", "mamba".
+// "llama-3", "gemma", "qwen", "deepseek", "mixtral", "gpt-experts", "t5", "mamba".
 std::string family_of(const ModelSpec& model);
 
 RunTraits traits_of(const Scenario& scenario);

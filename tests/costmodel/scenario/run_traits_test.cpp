@@ -48,6 +48,15 @@ TEST_CASE("what changes the prices of a run is named") {
   CHECK(listed(t).back().name == "CUDA graphs");
 }
 
+TEST_CASE("families by their features") {
+  const auto family = [](const std::string& model) { return traits(scenario(model)).family; };
+  CHECK(family("gemma-3-27b") == "gemma");
+  CHECK(family("gemma-2b") == "gemma");
+  CHECK(family("qwen3-8b") == "qwen");
+  CHECK(family("mixtral-8x7b") == "mixtral");
+  CHECK(family("nemotron-4-15b") == "nemotron");
+}
+
 TEST_CASE("mixers that are not attention to all tokens are named") {
   using Names = std::vector<std::string>;
   const auto names = [](const std::string& model) { return traits(scenario(model)).mechanisms; };
