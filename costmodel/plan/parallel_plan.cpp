@@ -192,6 +192,12 @@ void check_batch(const ParallelPlan& p, const TrainingSpec& training, Rules& rul
                            training.global_batch, p.dp, p.micro_batch, share);
       },
       [&] {
+        if (training.global_batch % p.dp != 0 && p.micro_batch > 1) {
+          return fmt::format(
+              "choose a global_batch that is a multiple of {}, or of dp {} with a "
+              "smaller micro_batch",
+              share, p.dp);
+        }
         if (training.global_batch % p.dp != 0)
           return fmt::format("choose a global_batch that is a multiple of dp {}", p.dp);
         return fmt::format("choose micro_batch among {}",

@@ -69,7 +69,12 @@ ModelSpec find_model(const Value& written, const ConfigPath& path) {
   }
   Value over;
   for (const Value& each : chain.over) over = merged(over, each);
-  return read_model(from_hf_config(chain.end, over, chain.name), chain.name);
+  std::string name = chain.name;
+  if (name == "config") {  // as every model's file is called on the Hub
+    const std::string folder = stem_of(folder_of(chain.end.mark.file));
+    if (!folder.empty() && folder != ".") name = folder;
+  }
+  return read_model(from_hf_config(chain.end, over, name), name);
 }
 
 void read_parts(MapReader& reader, const ConfigPath& path, Scenario& scenario) {
