@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "costmodel/base/escape.hpp"
+#include "costmodel/base/path.hpp"
 #include "costmodel/config/base_chain.hpp"
 #include "costmodel/config/override.hpp"
 #include "costmodel/machine/cluster_groups.hpp"

@@ -122,7 +122,9 @@ std::optional<JobFormat> yaml_format(const std::string& text) {
 
 std::vector<SetField> flags_of(const ShellWords& words) {
   std::vector<SetField> fields;
+  bool module = false;  // -m NAME in place of a script
   for (const ShellWord& word : words) {
+    if (std::exchange(module, word.text == "-m") || word.text == "-m") continue;
     if (word.text.starts_with("--")) {
       const std::size_t equals = std::min(word.text.find('='), word.text.size());
       std::string name = word.text.substr(2, equals - 2);

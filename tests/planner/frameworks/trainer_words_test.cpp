@@ -59,6 +59,15 @@ TEST_CASE("names, defaults and devices of each") {
   CHECK(fsdp.fields.flag("fsdp_config.offload_params", false));
 }
 
+TEST_CASE("a module that a launcher starts is no setting's value") {
+  planner::TrainerJob job = planner::read_trainer_job(
+      "accelerate launch --num_processes 8 -m trl.scripts.sft --model_name_or_path org/model "
+      "--per_device_train_batch_size 2 --warmup_steps -1\n",
+      "x.sh", planner::JobFormat::trainer);
+  CHECK(job.fields.number("num_processes", 1) == 8);
+  CHECK(job.fields.word("warmup_steps", "") == "-1");
+}
+
 TEST_CASE("a command whose settings are in a file names it") {
   CHECK_THROWS_WITH_AS(read("llamafactory-cli train examples/lora.yaml\n"),
                        doctest::Contains("the settings are in 'examples/lora.yaml'"),
