@@ -73,8 +73,10 @@ struct Estimate {
                                       // pipeline after pipeline
   Bytes host, host_capacity;          // of a node: kept in host memory (plan.offload), and that
                                       // memory; 0: none, unknown
+  Bytes drives, drive_capacity;       // ... and on its NVMe drives
   bool in_host() const { return host_capacity.value <= 0 || host <= host_capacity; }
-  bool fits() const { return peak <= capacity && in_host(); }
+  bool on_drives() const { return drive_capacity.value <= 0 || drives <= drive_capacity; }
+  bool fits() const { return peak <= capacity && in_host() && on_drives(); }
   Traffic traffic;                    // of the device that sends most
   std::vector<Traffic> rank_traffic;  // by pipeline rank, per device
   double parameters = 0, active_parameters = 0;

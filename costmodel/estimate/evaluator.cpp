@@ -324,6 +324,8 @@ void set_memory(const PlanCost& c, const ClusterSpec& cluster, Estimate& e) {
   e.stage_capacity = c.capacity;
   e.host = c.host;
   e.host_capacity = cluster.host_memory;
+  e.drives = c.drives;
+  e.drive_capacity = cluster.drives.size;
 }
 
 // Of an iteration, on all devices.

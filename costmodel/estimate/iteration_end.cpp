@@ -7,6 +7,7 @@
 #include "costmodel/cost/device_time.hpp"
 #include "costmodel/cost/kernel_time.hpp"
 #include "costmodel/cost/measured_time.hpp"
+#include "costmodel/estimate/node_drives.hpp"
 #include "costmodel/plan/plan_schedule.hpp"
 #include "costmodel/schedule/closed_form.hpp"
 
@@ -58,8 +59,9 @@ constexpr double host_adam_efficiency = 0.456;
 // The step of the states that are in host memory: their gradients are sent there, unless they were
 // as they were reduced; the ranks of a node share its processors, whose optimizer is bound by their
 // memory; and the parameters come back, unless they stay there (ZeRO-Offload, Ren et al. 2021,
-// section 4).
-Seconds host_step(const PlanInputs& in, double own) {
+// section 4). Drives come on top.
+Seconds host_step(const PlanInputs& in, const RankWeights& rank) {
+  const double own = own_parameters(in.plan, rank);
   const HostOffload& offload = in.plan.offload;
   const TrainingSpec& training = in.on.training;
   const ClusterSpec& cluster = in.on.cluster;
@@ -72,7 +74,8 @@ Seconds host_step(const PlanInputs& in, double own) {
   const Bytes parameters(moved * weight * (1 - offload.parameters));
   const double passes = fp32 + 2 * optimizer_bytes_per_parameter(training) + weight;
   const auto ranks = static_cast<double>(ranks_on_a_node(cluster));
-  return (gradients + parameters) / link +
+  const Seconds drives = offload.on_drives() ? step_time(in, rank_drives(in, rank)) : Seconds(0);
+  return drives + (gradients + parameters) / link +
          Bytes(ranks * moved * passes) / (host_memory_bandwidth(cluster) * host_adam_efficiency);
 }
 
@@ -246,8 +249,7 @@ void share_with_host(const PlanInputs& in, std::span<const RankParameters> weigh
                      std::vector<AfterPipeline>& all) {
   const double away = in.plan.offload.optimizer;
   for (std::size_t i = 0; i < all.size(); ++i) {
-    all[i].optimizer =
-        max(all[i].optimizer * (1 - away), host_step(in, own_parameters(in.plan, weights[i])));
+    all[i].optimizer = max(all[i].optimizer * (1 - away), host_step(in, weights[i]));
   }
 }
 

@@ -166,6 +166,9 @@ Json memory_json(const Estimate& e) {
     for (std::size_t r = 0; r < e.memory.size(); ++r)
       stages[r]["host_bytes"] = e.memory[r].host.value;
     if (e.host_capacity.value > 0) memory["host_capacity_bytes"] = e.host_capacity.value;
+    if (e.drives.value > 0) memory["nvme_bytes"] = e.drives.value;
+    if (e.drives.value > 0 && e.drive_capacity.value > 0)
+      memory["nvme_capacity_bytes"] = e.drive_capacity.value;
   }
   memory["stages"] = std::move(stages);
   return memory;

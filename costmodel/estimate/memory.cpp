@@ -6,6 +6,8 @@
 
 #include "costmodel/estimate/backward_memory.hpp"
 #include "costmodel/estimate/iteration_end.hpp"
+#include "costmodel/estimate/node_drives.hpp"
+#include "costmodel/estimate/sent_modules.hpp"
 #include "costmodel/estimate/stage_cost.hpp"
 #include "costmodel/estimate/zero_plus_plus.hpp"
 
@@ -16,6 +18,7 @@ namespace {
 // What a virtual stage holds for one micro-batch, and at work.
 struct StageBytes {
   Bytes kept;     // from forward to backward
+  Bytes sent;     // ... and is in the host's memory
   Bytes pending;  // between its input and its weight gradient, where these are separate actions
   StageMoment moment;  // the fullest of its backward
 };
@@ -71,14 +74,18 @@ Bytes pending_by(const PlanInputs& in, std::size_t k) {
 // By row.
 std::vector<StageBytes> stage_bytes(const PlanInputs& in) {
   const bool split = splits_backward(in.plan.schedule);
+  std::optional<SentModules> sent;
+  if (in.plan.offload.modules != 0) sent.emplace(in);
   std::vector<StageBytes> all;
   all.reserve(in.alike->rows.size());
   for (const AlikeStages::Row& row : in.alike->rows) {
     all.push_back(row.layers < all.size()
                       ? all[row.layers]
                       : StageBytes{.kept = kept_by(in, row.stage),
+                                   .sent = sent ? sent->of_stage(row.stage) : Bytes(0),
                                    .pending = split ? pending_by(in, row.stage) : Bytes(0),
                                    .moment = fullest_moment(in, row.stage)});
+    if (row.layers >= all.size() - 1) all.back().kept -= all.back().sent;
   }
   return all;
 }
@@ -135,6 +142,13 @@ class RankChunks {
     Bytes kept;
     for (int v = 0; v < chunks_; ++v) kept += of(v).kept;
     return kept;
+  }
+
+  // Of it, in the host's memory.
+  Bytes micro_batch_sent() const {
+    Bytes sent;
+    for (int v = 0; v < chunks_; ++v) sent += of(v).sent;
+    return sent;
   }
 
   const StageBytes& of(int chunk) const { return rows_[in_.row_of(chunk, rank_)]; }
@@ -231,14 +245,21 @@ class RankChunks {
 // needs gradients in fp32, as of every sixteen bytes of a parameter's states in DeepSpeed's
 // estimate_zero3_model_states_mem_needs (deepspeed/runtime/zero/stage3.py); with ZeRO 2 and 3
 // stacks that send them as they are reduced keep none on the device.
-void send_to_host(const PlanInputs& in, double own, StageMemory& memory) {
+void send_to_host(const PlanInputs& in, const RankWeights& rank, StageMemory& memory) {
   const HostOffload& offload = in.plan.offload;
   constexpr double fp32 = 4;
+  const double own = own_parameters(in.plan, rank);
   const Bytes states = memory.optimizer * offload.optimizer;
   const Bytes parameters = memory.weights * offload.parameters;
   memory.optimizer -= states;
   memory.weights -= parameters;
-  memory.host = states + parameters + Bytes(own * fp32 * offload.optimizer);
+  if (!offload.optimizer_on_drives()) memory.host += states + Bytes(own * fp32 * offload.optimizer);
+  if (!offload.parameters_on_drives()) memory.host += parameters;
+  if (offload.on_drives()) {
+    const RankDrives drives = rank_drives(in, rank);
+    memory.pinned = drives.pinned;
+    memory.drives = drives.kept;
+  }
   if (in.plan.zero >= 2 && in.on.training.stack.memory.gradient_offload)
     memory.gradients -= memory.gradients * offload.optimizer;
 }
@@ -281,7 +302,7 @@ StageMemory states_of(const PlanInputs& in, const RankParameters& rank) {
     memory.optimizer = Bytes(states * (master_bytes_per_parameter(training) - shards)) +
                        moments_kept_on(in.plan, rank.optimizer);
   }
-  if (in.plan.offload.states()) send_to_host(in, own_parameters(in.plan, rank), memory);
+  if (in.plan.offload.states()) send_to_host(in, rank, memory);
   return memory;
 }
 
@@ -365,7 +386,9 @@ std::vector<RankRow> rank_rows(const PlanInputs& in, std::span<const RankParamet
   ranks.resize(kind_of.size());  // all of each is set below
   // A rank's standing memory is that of the first of its kind; micro-batches in flight differ.
   StageMoment moment;
-  Bytes buffers, standing_gradients, own_gradients;
+  Bytes buffers, standing_gradients, own_gradients, states_pinned;
+  // A layer's tensors that are back from the host, and the next one's.
+  const Bytes returning = in.plan.offload.modules != 0 ? SentModules(in).largest() * 2 : Bytes(0);
   std::size_t known = kind_of.size();  // the kind that the former are of
   std::optional<RankChunks> chunks;    // of that kind
   for (std::size_t r = 0; r < kind_of.size(); ++r) {
@@ -379,6 +402,7 @@ std::vector<RankRow> rank_rows(const PlanInputs& in, std::span<const RankParamet
       if (in.plan.chunks() == 1) memory.each = chunks->of(0).kept * (1 + stack.fragmentation);
       moment = chunks->moment();
       standing_gradients = memory.gradients;
+      states_pinned = memory.pinned;
       if (gradients_appear(in)) memory.gradients = moment.gradients;
       own_gradients = memory.gradients;
       buffers = buffers_of(in, r, transfer);
@@ -391,6 +415,10 @@ std::vector<RankRow> rank_rows(const PlanInputs& in, std::span<const RankParamet
     const Held held = chunks->held();
     memory.in_flight_micro_batches = held.micro_batches;
     memory.activations = held.bytes + moment.activations;
+    if (in.plan.offload.modules != 0) {
+      memory.activations += returning;
+      memory.pinned = states_pinned + chunks->micro_batch_sent() * held.micro_batches;
+    }
     if (in.plan.pp > 1 && frees_gradients(in) && !gradients_appear(in) &&
         held.micro_batches >= static_cast<double>(in.micro_batches))
       set_before_gradients(in, *chunks, standing_gradients, memory);
@@ -465,6 +493,16 @@ Offload offload_of(const PlanInputs& in, const StageMemory& memory) {
   const ModelSpec& model = in.on.model;
   const DeviceSpec& device = in.on.cluster.device;
   const BytesPerSecond link = device.host_bandwidth;
+  if (in.plan.offload.modules != 0) {
+    const SentModules sent(in);
+    Offload most;
+    most.every_stage = true;
+    for (const AlikeStages::Row& row : in.alike->rows) {
+      const Offload own = sent.exposed(row.stage);
+      if (own.exposed() > most.exposed()) most = own;
+    }
+    return most;
+  }
   const int asked = in.plan.offload.activation_layers;
   if (asked == 0 && !stack.activation_offload) return {};
   const bool allowed = stack.activation_offload && in.plan.zero == 3 && in.plan.pp == 1 &&

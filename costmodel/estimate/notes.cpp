@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include "costmodel/base/unit_text.hpp"
+#include "costmodel/plan/plan_text.hpp"
 
 namespace costmodel {
 
@@ -52,6 +53,13 @@ std::vector<std::string> notes_of(const Workload& on, const ParallelPlan& plan,
     notes.push_back(fmt::format("activations of {} of {} layers wait in host memory",
                                 offload.layers, on.model.layers));
   }
+  if (plan.offload.modules != 0) {
+    notes.push_back(fmt::format(
+        "activations of {} wait in host memory, {} to each device; no published run decides their "
+        "time: {} a micro-batch of the transfers are not hidden",
+        fmt::join(offload_modules(plan.offload.modules), ", "),
+        format_bandwidth(on.cluster.device.host_bandwidth), format_seconds(offload.exposed())));
+  }
   if (plan.offload.states()) {
     const bool known = on.cluster.host_memory_bandwidth.value > 0;
     notes.push_back(fmt::format(
@@ -60,6 +68,16 @@ std::vector<std::string> notes_of(const Workload& on, const ParallelPlan& plan,
         format_bandwidth(host_memory_bandwidth(on.cluster)),
         known ? "" : " (assumed, as in a DGX-2: host.memory_bandwidth_bytes_per_s)",
         format_bandwidth(on.cluster.device.host_bandwidth)));
+  }
+  if (plan.offload.on_drives()) {
+    const DriveSpec drives = drives_of(on.cluster);
+    notes.push_back(fmt::format(
+        "NVMe: a node's drives read {} and write {}{}; the step reads, updates and writes a group "
+        "of parameters at a time, with nothing overlapped (pipeline_read and pipeline_write off)",
+        format_bandwidth(drives.read), format_bandwidth(drives.write),
+        on.cluster.drives.read.value > 0
+            ? ""
+            : " (assumed, four PCIe 4 drives: host.nvme_read_bytes_per_s)"));
   }
   if (!on.model.assumed.empty()) {
     notes.push_back(fmt::format("model: the {} family's usual {}",

@@ -90,6 +90,8 @@ void add_stages(const Estimate& own, const Pipeline& pipeline, Estimate& all) {
   if (own.host >= all.host) {
     all.host = own.host;
     all.host_capacity = own.host_capacity;
+    all.drives = own.drives;
+    all.drive_capacity = own.drive_capacity;
   }
   all.micro_batches = std::max(all.micro_batches, own.micro_batches);
   all.model_flops += own.model_flops;

@@ -21,15 +21,22 @@ std::size_t fullest_of(const std::vector<RankRow>& ranks) {
   return fullest;
 }
 
-// What a node's ranks keep in host memory, as if each kept what the fullest does; and half as much
-// again, as DeepSpeed's estimates add for pinned buffers and copies (additional_buffer_factor of
-// estimate_zero3_model_states_mem_needs, deepspeed/runtime/zero/stage3.py).
+// What a node's ranks keep in host memory and on drives, as if each kept what the fullest does; and
+// half as much again of the former, as DeepSpeed's estimates add for pinned buffers and copies
+// (additional_buffer_factor of estimate_zero3_model_states_mem_needs,
+// deepspeed/runtime/zero/stage3.py).
 void set_host(const ClusterSpec& cluster, PlanCost& c) {
   constexpr double buffers = 1.5;
-  Bytes most;
-  for (const RankRow& rank : c.ranks) most = max(most, rank.memory.host);
-  c.host = most * (buffers * static_cast<double>(ranks_on_a_node(cluster)));
-  c.in_host = cluster.host_memory.value <= 0 || c.host <= cluster.host_memory;
+  Bytes most, drives;
+  for (const RankRow& rank : c.ranks) {
+    most = max(most, rank.memory.host * buffers + rank.memory.pinned);
+    drives = max(drives, rank.memory.drives);
+  }
+  const auto ranks = static_cast<double>(ranks_on_a_node(cluster));
+  c.host = most * ranks;
+  c.drives = drives * ranks;
+  const auto holds = [](Bytes size, Bytes kept) { return size.value <= 0 || kept <= size; };
+  c.in_host = holds(cluster.host_memory, c.host) && holds(cluster.drives.size, c.drives);
 }
 
 }  // namespace

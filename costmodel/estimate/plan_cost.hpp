@@ -85,6 +85,7 @@ struct StageMemory {
                       // computed
   Bytes buffers;      // transfers, gathered parameters, contexts, allocator reserve
   Bytes host;         // kept in host memory (plan.offload), not in the total
+  Bytes pinned, drives;  // on the way to drives in that memory, and on them
   double in_flight_micro_batches = 0;
   Bytes each;  // total's increase per micro-batch in flight, on a rank with one chunk
   Bytes total() const { return weights + gradients + optimizer + activations + buffers; }
@@ -118,6 +119,7 @@ struct TableSum {
 struct Offload {
   int layers = 0;
   Seconds forward, backward;  // exposed transfers per micro-batch
+  bool every_stage = false;   // of modules: each stage's layers send theirs
   Seconds exposed() const { return forward + backward; }
 };
 
@@ -141,7 +143,8 @@ struct PlanCost {
   std::size_t fullest = 0;  // the rank with the highest memory use relative to its capacity
   Bytes peak;               // of the fullest rank
   Bytes host;               // of a node's host memory, what its ranks keep there and its buffers
-  bool in_host = true;      // what its ranks keep in host memory fits there, as far as is known
+  Bytes drives;             // ... and of its NVMe drives
+  bool in_host = true;      // both hold it, as far as is known
   Offload offload;
   OptimizerShare optimizer;  // of rank 0, from an optimizer that treats parameters unlike
   Bounds bound;

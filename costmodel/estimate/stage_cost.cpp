@@ -5,6 +5,8 @@
 
 #include "costmodel/cost/collective.hpp"
 #include "costmodel/estimate/launch_queue.hpp"
+#include "costmodel/estimate/node_drives.hpp"
+#include "costmodel/estimate/sent_modules.hpp"
 #include "costmodel/estimate/shard_copies.hpp"
 #include "costmodel/estimate/zero_plus_plus.hpp"
 #include "costmodel/machine/cluster_spec.hpp"
@@ -329,6 +331,8 @@ HostTransfers host_transfers(const PlanInputs& in, const RankWeights& weights, d
   const Bytes frozen(sharded(weights.frozen.value, weights.frozen_experts.value, in.plan) * share);
   HostTransfers transfers;
   transfers.fetch = (Bytes(own * weight) + frozen) * in.plan.offload.parameters / link;
+  if (in.plan.offload.parameters_on_drives())  // read ahead of the link
+    transfers.fetch = max(transfers.fetch, fetch_time(in, rank_drives(in, weights)) * share);
   if (training.stack.memory.gradient_offload) {
     transfers.store =
         Bytes(own * gradient_bytes_per_parameter(training)) * in.plan.offload.optimizer / link;
@@ -530,8 +534,17 @@ PipelineTimes stage_times(const PlanInputs& in, std::span<const StageRow> rows,
   times.together.clear();
   for (std::size_t k = 0; overlaps(in.plan.schedule) && k < row_of.size(); ++k)
     times.together.push_back(together_time(in, rows, k, times));
-  times.forward.front() += offload.forward;
-  times.backward.front() += offload.backward;
+  if (!offload.every_stage) {
+    times.forward.front() += offload.forward;
+    times.backward.front() += offload.backward;
+  } else if (offload.exposed().value > 0) {
+    const SentModules sent(in);
+    for (std::size_t k = 0; k < row_of.size(); ++k) {
+      const Offload own = sent.exposed(in.alike->rows[row_of[k]].stage);
+      times.forward[k] += own.forward;
+      times.backward[k] += own.backward;
+    }
+  }
   return times;
 }
 

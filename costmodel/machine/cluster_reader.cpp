@@ -162,7 +162,16 @@ const Keys<C>& node_host_rows() {
       key::required_source<C>(),
       key::number<C>("memory_bytes", &C::host_memory, 1e9, 1e15, "memory of a node's processors"),
       key::number<C>("memory_bandwidth_bytes_per_s", &C::host_memory_bandwidth, 1e9, 1e14,
-                     "of that memory, all sockets together"));
+                     "of that memory, all sockets together"),
+      key::number<C>(
+          "nvme_bytes", [](C& c) -> Bytes& { return c.drives.size; }, 1e9, 1e16,
+          "NVMe drives of a node, all together"),
+      key::number<C>(
+          "nvme_read_bytes_per_s", [](C& c) -> BytesPerSecond& { return c.drives.read; }, 1e8, 1e13,
+          "read from all of them at once"),
+      key::number<C>(
+          "nvme_write_bytes_per_s", [](C& c) -> BytesPerSecond& { return c.drives.write; }, 1e8,
+          1e13, "written to all of them at once"));
   return keys;
 }
 

@@ -42,6 +42,15 @@ BytesPerSecond host_memory_bandwidth(const ClusterSpec& cluster) {
   return cluster.host_memory_bandwidth.value > 0 ? cluster.host_memory_bandwidth : dgx2;
 }
 
+DriveSpec drives_of(const ClusterSpec& cluster) {
+  // DeepSpeed's ds_io on an Azure NC96ads A100 v4 (DeepSpeed, blogs/deepnvme/08-2024).
+  constexpr BytesPerSecond read(10e9), write(5e9);
+  DriveSpec drives = cluster.drives;
+  if (drives.read.value <= 0) drives.read = read;
+  if (drives.write.value <= 0) drives.write = write;
+  return drives;
+}
+
 double straggler_factor(const ClusterSpec& cluster) {
   double nodes = 0;
   for (const ClusterSpec& group : groups_of(cluster)) {

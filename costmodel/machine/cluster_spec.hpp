@@ -115,6 +115,12 @@ struct Tier {
   BytesPerSecond reached(int size) const;
 };
 
+// The NVMe drives of a node, all together. 0: unknown.
+struct DriveSpec {
+  Bytes size;
+  BytesPerSecond read, write;
+};
+
 // What a run on a cluster costs, and what interrupts it. 0, or empty: unknown.
 struct Operation {
   double usd_per_device_hour = 0;
@@ -152,6 +158,7 @@ struct ClusterSpec {
                            // host launches a kernel only after it has seen the previous one end
   Bytes host_memory;       // of a node; 0: unknown
   BytesPerSecond host_memory_bandwidth;  // of all processors of a node; 0: unknown
+  DriveSpec drives;
   Operation operation;
   OwnRuns measured;
   std::vector<Tier> tiers;        // `devices` strictly ascending; the last holds the entire cluster
@@ -173,6 +180,9 @@ std::string group_name(const ClusterSpec& cluster, int group);
 // The memory bandwidth of a node's processors; where the cluster does not state it, that of a
 // DGX-2, two sockets of six channels of DDR4-2666.
 BytesPerSecond host_memory_bandwidth(const ClusterSpec& cluster);
+
+// A node's drives; where the cluster does not state their rates, those of four PCIe 4 drives.
+DriveSpec drives_of(const ClusterSpec& cluster);
 
 // Factor on the iteration time because every collective waits for the slowest node: 1 +
 // straggler_per_doubling · log2(nodes).

@@ -1,6 +1,9 @@
 #include "costmodel/operators/lifetimes.hpp"
 
 #include <algorithm>
+#include <cstdint>
+
+#include "costmodel/plan/host_offload.hpp"
 
 namespace costmodel {
 
@@ -259,6 +262,50 @@ std::vector<std::pair<TensorId, Bytes>> alternate_tensors(const OpList& list) {
     }
   }
   return kept;
+}
+
+namespace {
+
+constexpr unsigned no_module = 1U << 31;
+
+// qkv_linear has all that makes queries, keys and values of hidden states
+// (multi_latent_attention.py), moe_act what is between the experts' products.
+unsigned module_of(const Node& node) {
+  if (recomputes(node, Recomputed::attention_core)) return bit_of(OffloadModule::core_attn);
+  struct Part {
+    OffloadModule module;
+    std::vector<Site> sites;
+  };
+  static const std::vector<Part> parts{
+      {OffloadModule::attn_norm, {Site::attention_norm}},
+      {OffloadModule::qkv_linear,
+       {Site::qkv, Site::qk_norm, Site::q, Site::q_down, Site::kv, Site::kv_down,
+        Site::latent_norm}},
+      {OffloadModule::attn_proj, {Site::attention_projection}},
+      {OffloadModule::mlp_norm, {Site::mlp_norm}},
+      {OffloadModule::expert_fc1, {Site::expert_gate_and_up, Site::expert_up}},
+      {OffloadModule::moe_act, {Site::expert_activation, Site::expert_clamp, Site::expert_bias}}};
+  for (const Part& part : parts)
+    if (std::ranges::find(part.sites, node.site) != part.sites.end()) return bit_of(part.module);
+  return no_module;
+}
+
+}  // namespace
+
+Bytes sent_tensors(const OpList& list, Recomputed what, unsigned modules) {
+  constexpr std::int64_t least = 1 << 20;  // elements: min_offloaded_tensor_size
+  std::vector<unsigned> savers(list.tensors.size(), 0);
+  for (const Node& node : list.nodes) {
+    for (const TensorId id : recomputes(node, what) ? node.inputs : node.saved)
+      savers[static_cast<std::size_t>(id)] |= module_of(node);
+  }
+  Bytes sent;
+  for (const TensorId id : kept_tensors(list, what)) {
+    const unsigned by = savers[static_cast<std::size_t>(id)];
+    const TensorInfo& info = list.tensors[static_cast<std::size_t>(id)];
+    if (by != 0 && (by & ~modules) == 0 && info.rows * info.cols >= least) sent += info.bytes();
+  }
+  return sent;
 }
 
 Footprint footprint(const OpList& list, Recomputed what) {

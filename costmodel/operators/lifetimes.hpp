@@ -17,6 +17,10 @@ std::vector<TensorId> kept_tensors(const OpList& list, Recomputed what);
 // of every second product, as bytes of a node's output.
 std::vector<std::pair<TensorId, Bytes>> alternate_tensors(const OpList& list);
 
+// What of kept_tensors waits in host memory where `modules` (bits of OffloadModule) of a layer are
+// sent there: large tensors that nothing but these saves.
+Bytes sent_tensors(const OpList& list, Recomputed what, unsigned modules);
+
 struct Footprint {
   Bytes kept;              // of kept_tensors, all roles
   Bytes kept_activations;  // without statistics, as the published formulas count

@@ -30,6 +30,41 @@ void check_activations(const ParallelPlan& p, const ModelSpec& model, Rules& rul
       text("keep those of the last layer, in a model whose layers are equal"));
 }
 
+// Megatron-LM's rules of --offload-modules (the same file).
+void check_modules(const ParallelPlan& p, const ModelSpec& model, const TrainingSpec& training,
+                   Rules& rules) {
+  const auto text = [](const char* words) { return [words] { return std::string(words); }; };
+  const unsigned own = p.offload.modules;
+  const auto has = [own](OffloadModule module) { return (own & bit_of(module)) != 0; };
+  const bool of_experts = has(OffloadModule::expert_fc1) || has(OffloadModule::moe_act),
+             of_norms = has(OffloadModule::attn_norm) || has(OffloadModule::mlp_norm);
+  rules.require(p.offload.activation_layers == 0, "offload",
+                text("activations in host memory by layer and by module"),
+                text("set one of activations: {layers} and {modules}"));
+  rules.require(p.recompute.granularity != Recomputation::full, "offload",
+                text("activations of modules in host memory, and all of them recomputed"),
+                text("set recompute: none, or recompute: {modules: [...]}"));
+  rules.require(!has(OffloadModule::attn_proj) || has(OffloadModule::core_attn), "offload",
+                text("attn_proj in host memory without core_attn, which reads the same tensor"),
+                text("add core_attn to activations.modules"));
+  rules.require(!of_experts || model.experts > 0, "offload",
+                text("modules of experts, in a model without"),
+                text("leave expert_fc1 and moe_act out"));
+  rules.require(!of_experts || (p.recompute.modules & bit_of(RecomputeModule::moe)) == 0, "offload",
+                text("modules of experts in host memory, which moe recomputes"),
+                text("leave expert_fc1 and moe_act out, or moe out of recompute.modules"));
+  const Overlap& o = training.overlap;
+  rules.require(!of_norms || !(o.cuda_graph || o.graph_attention || o.graph_mlp || o.graph_router),
+                "offload", text("norms in host memory, which CUDA graphs pass on"),
+                text("leave attn_norm and mlp_norm out, or set overlap.cuda_graph: false"));
+  rules.require(!splits_backward(p.schedule) && p.ways() == 1 && p.listed == nullptr &&
+                    !model.encoder_decoder(),
+                "offload",
+                text("activations of modules in host memory are modelled for 1f1b and interleaved "
+                     "pipelines of decoders"),
+                text("set schedule: 1f1b, or leave them out"));
+}
+
 }  // namespace
 
 void check_offload(const ParallelPlan& p, const ModelSpec& model, const ClusterSpec& cluster,
@@ -56,7 +91,14 @@ void check_offload(const ParallelPlan& p, const ModelSpec& model, const ClusterS
       own.optimizer == 0 || keeps_alike(training.optimizer), "offload",
       [&] { return fmt::format("{} runs on the device alone", to_string(training.optimizer)); },
       text("set training.optimizer: adam, or leave offload out"));
+  rules.require(!own.on_drives() || p.zero == 3, "offload",
+                text("states on NVMe drives are sharded ones"),
+                text("set zero: 3, or offload.to: host"));
+  rules.require(!own.optimizer_on_drives() || own.optimizer == 1, "offload",
+                text("a share of the optimizer's states on NVMe drives"),
+                text("set optimizer: 1, or to: host"));
   if (own.activation_layers > 0) check_activations(p, model, rules);
+  if (own.modules != 0) check_modules(p, model, training, rules);
   check_offload_offered(p, training.stack, rules);
 }
 
@@ -71,6 +113,16 @@ void check_offload_offered(const ParallelPlan& p, const StackSpec& stack, Rules&
       "leave it out, or choose another training.stack: deepspeed-2021, peft, torchtitan";
   offered(p.offload.optimizer == 0 || stack.offers.optimizer_offload, "optimizer states", other);
   offered(p.offload.parameters == 0 || stack.offers.parameter_offload, "parameters", other);
+  rules.require(
+      !p.offload.on_drives() || stack.offers.drive_offload, "offload",
+      [&] { return fmt::format("stack {} keeps nothing on NVMe drives", stack.name); },
+      [] {
+        return std::string(
+            "set offload.to: host, or choose another training.stack: "
+            "deepspeed-2021, peft");
+      });
+  offered(p.offload.modules == 0 || stack.offers.module_offload, "activations of modules",
+          "leave them out, or choose another training.stack: megatron-core-2026, megatron-bridge");
   offered(p.offload.activation_layers == 0 || stack.offers.layer_offload, "activations",
           "leave it out, or choose another training.stack: megatron-core-2024 or later");
 }

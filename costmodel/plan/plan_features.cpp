@@ -48,7 +48,7 @@ PlanFeatures features_of(const ParallelPlan& plan) {
                      only_if(plan.dp_replicate > 1, PlanFeature::shard_groups) |
                      only_if(plan.zero_plus_plus.any(), PlanFeature::zero_plus_plus) |
                      only_if(plan.offload.states(), PlanFeature::states_in_host) |
-                     only_if(plan.offload.activation_layers > 0, PlanFeature::activations_in_host);
+                     only_if(plan.offload.activations(), PlanFeature::activations_in_host);
   for (int k = 0; k < plan.different_stages(); ++k) all |= of_sizes(plan.stage(k), plan.pp);
   for (const ReplicaGroup& group : plan.replica_groups)
     all |= of_sizes({.recompute = group.recompute, .zero = group.zero}, group.pp);

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <charconv>
 #include <memory>
+#include <span>
 #include <system_error>
 
 #include "costmodel/base/escape.hpp"
@@ -20,22 +21,27 @@ namespace {
 
 constexpr int most_stage_layers = 100'000;
 
-Recompute recomputed_modules(const Value& list) {
+// A list of words, as bits in the order of `names`.
+unsigned bits_of(const Value& list, std::string_view key, std::span<const std::string_view> names) {
   if (list.kind != Value::Kind::sequence || list.items.empty()) {
-    throw ConfigError(list.mark, "recompute.modules is not a list of modules",
-                      fmt::format("write [{}, ...]; known: {}", recompute_module_names[1],
-                                  fmt::join(recompute_module_names, ", ")));
+    throw ConfigError(list.mark, fmt::format("{} is not a list of modules", key),
+                      fmt::format("write [{}, ...]; known: {}", names[1], fmt::join(names, ", ")));
   }
-  Recompute recompute{Recomputation::selective, 0};
+  unsigned bits = 0;
   for (const Value& item : list.items) {
-    const auto at = std::ranges::find(recompute_module_names, item.text);
-    if (at == recompute_module_names.end()) {
-      throw ConfigError(
-          item.mark, fmt::format("recompute.modules: {} is not known", quote(item.text)),
-          known_names(item.text, {recompute_module_names.begin(), recompute_module_names.end()}));
+    const auto at = std::ranges::find(names, item.text);
+    if (at == names.end()) {
+      throw ConfigError(item.mark, fmt::format("{}: {} is not known", key, quote(item.text)),
+                        known_names(item.text, {names.begin(), names.end()}));
     }
-    recompute.modules |= bit_of(static_cast<RecomputeModule>(at - recompute_module_names.begin()));
+    bits |= 1U << static_cast<unsigned>(at - names.begin());
   }
+  return bits;
+}
+
+Recompute recomputed_modules(const Value& list) {
+  Recompute recompute{Recomputation::selective, 0};
+  recompute.modules = bits_of(list, "recompute.modules", recompute_module_names);
   // The attention core alone is what `selective` means.
   if (recompute.modules == bit_of(RecomputeModule::core_attn)) recompute.modules = 0;
   return recompute;
@@ -195,15 +201,14 @@ const Keys<HostOffload>& activation_rows() {
   static const auto keys = key::rows<O>(
       key::whole<O>("layers", &O::activation_layers, {0, most_stage_layers},
                     "layers whose activations wait in host memory for their backward"),
-      key::special<O>("modules", key::fixed_text("none: not modelled yet"),
-                      "activations of these modules of every layer", [](MapReader& reader, O&) {
-                        if (const Value* value = reader.optional("modules")) {
-                          throw ConfigError(value->mark,
-                                            "activations of single modules in host memory have no "
-                                            "model in this version",
-                                            "write activations: {layers: N}");
-                        }
-                      }));
+      key::special<O>(
+          "modules", [] { return "a list of " + words_text(offload_module_names); },
+          "what these parts of every layer save for backward",
+          [](MapReader& reader, O& offload) {
+            const Value* list = reader.optional("modules");
+            if (list != nullptr)
+              offload.modules = bits_of(*list, "activations.modules", offload_module_names);
+          }));
   return keys;
 }
 
@@ -213,16 +218,9 @@ const Keys<HostOffload>& offload_rows() {
       key::number<O>("optimizer", &O::optimizer, 0, 1, "share of the optimizer's states"),
       key::number<O>("parameters", &O::parameters, 0, 1, "share of the parameters"),
       key::map<O>("activations", std::identity{}, activation_rows()),
-      key::special<O>(
-          "to", key::fixed_text("host"), "where they are kept", [](MapReader& reader, O&) {
-            const auto to = reader.text("to");
-            if (to && *to != "host") {
-              throw ConfigError(
-                  reader.mark_of("to"),
-                  fmt::format("to: {}: only host memory has a model in this version", quote(*to)),
-                  "write to: host, or leave it out");
-            }
-          }));
+      key::word<O>("to", &O::to, offload_to_names, "where they are kept"),
+      key::word<O>("parameters_to", &O::parameters_to, offload_to_names,
+                   "where the parameters are; absent: as to"));
   return keys;
 }
 
@@ -259,10 +257,24 @@ Value offload_value(const HostOffload& offload) {
   };
   put("optimizer", offload.optimizer);
   put("parameters", offload.parameters);
+  const auto put_place = [&map](const char* key, OffloadTo to) {
+    map.set(key, scalar_value(std::string(offload_to_names[static_cast<std::size_t>(to)])));
+  };
+  if (offload.states() && offload.to != OffloadTo::host) put_place("to", offload.to);
+  if (offload.parameters > 0 && offload.parameters_to.value_or(offload.to) != offload.to)
+    put_place("parameters_to", *offload.parameters_to);
   if (offload.activation_layers > 0) {
     Value layers;
     layers.set("layers", scalar_value(fmt::format("{}", offload.activation_layers)));
     map.set("activations", layers);
+  }
+  if (offload.modules != 0) {
+    Value modules, list;
+    list.kind = Value::Kind::sequence;
+    for (const auto& module : offload_modules(offload.modules))
+      list.items.push_back(scalar_value(module));
+    modules.set("modules", list);
+    map.set("activations", modules);
   }
   return map;
 }

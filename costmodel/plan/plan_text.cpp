@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <span>
 
 #include "costmodel/plan/pipeline.hpp"
 #include "costmodel/plan/replica_groups.hpp"
@@ -11,13 +12,23 @@
 
 namespace costmodel {
 
+namespace {
+
+std::vector<std::string> chosen(unsigned bits, std::span<const std::string_view> names) {
+  std::vector<std::string> all;
+  for (std::size_t i = 0; i < names.size(); ++i)
+    if ((bits >> i & 1U) != 0) all.emplace_back(names[i]);
+  return all;
+}
+
+}  // namespace
+
 std::vector<std::string> module_names(unsigned modules) {
-  std::vector<std::string> names;
-  for (std::size_t i = 0; i < recompute_module_names.size(); ++i) {
-    if ((modules & bit_of(static_cast<RecomputeModule>(i))) != 0)
-      names.emplace_back(recompute_module_names[i]);
-  }
-  return names;
+  return chosen(modules, recompute_module_names);
+}
+
+std::vector<std::string> offload_modules(unsigned modules) {
+  return chosen(modules, offload_module_names);
 }
 
 std::string to_string(const Recompute& r) {
@@ -142,7 +153,16 @@ std::string offload_text(const HostOffload& own) {
   share("parameters", own.parameters);
   if (own.activation_layers > 0)
     parts.push_back(fmt::format("activations of {} layers", own.activation_layers));
-  return fmt::format("{}", fmt::join(parts, ", "));
+  if (own.modules != 0)
+    parts.push_back(
+        fmt::format("activations of {}", fmt::join(offload_modules(own.modules), " + ")));
+  std::string text = fmt::format("{}", fmt::join(parts, ", "));
+  if (!own.on_drives()) return text;
+  const bool both =
+      own.optimizer_on_drives() && (own.parameters == 0 || own.parameters_on_drives());
+  return text + (both ? " on NVMe drives, by way of what is"
+                      : fmt::format(", {} on NVMe drives,",
+                                    own.optimizer_on_drives() ? "optimizer" : "parameters"));
 }
 
 namespace {

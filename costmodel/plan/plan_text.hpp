@@ -11,6 +11,8 @@ namespace costmodel {
 
 // The names of RecomputeModule bits, in the order of the enumeration.
 std::vector<std::string> module_names(unsigned modules);
+// ... and of HostOffload::modules.
+std::vector<std::string> offload_modules(unsigned modules);
 
 std::string to_string(
     const Recompute& recompute);  // "none", "selective", "full", "full of first 3 layers"

@@ -417,8 +417,14 @@ const Keys<S>& offload_rows() {
                        "parameters", [](S& s) -> bool& { return s.offers.parameter_offload; },
                        "offers sharded parameters there too"),
                    key::flag<S>(
+                       "nvme", [](S& s) -> bool& { return s.offers.drive_offload; },
+                       "offers either of them on NVMe drives"),
+                   key::flag<S>(
                        "activations", [](S& s) -> bool& { return s.offers.layer_offload; },
                        "offers activations of chosen layers there"),
+                   key::flag<S>(
+                       "modules", [](S& s) -> bool& { return s.offers.module_offload; },
+                       "offers activations of chosen modules there"),
                    key::flag<S>(
                        "gradients", [](S& s) -> bool& { return s.memory.gradient_offload; },
                        "with ZeRO 2 and 3 gradients go there as they are reduced"));

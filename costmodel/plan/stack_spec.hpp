@@ -225,7 +225,9 @@ struct StackOffers {
   bool zero_plus_plus = false;          // ZeRO++ (arXiv:2306.10209)
   bool optimizer_offload = false;       // optimizer states in host memory (HostOffload)
   bool parameter_offload = false;       // ... and sharded parameters with them
+  bool drive_offload = false;           // ... either of them on NVMe drives
   bool layer_offload = false;           // activations of chosen layers there
+  bool module_offload = false;          // ... and of chosen modules
   bool packing = false;                 // several samples in a sequence, each attending to itself
   bool copied_scan_groups = false;  // with more tensor ranks than groups, each holds B and C whole
 

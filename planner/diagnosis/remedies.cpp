@@ -488,6 +488,33 @@ void states_on_the_host(const Scenario& s, Attempts& diagnosis) {
   }
 }
 
+// Both on its NVMe drives, where the cluster has some: for hosts that are too small.
+void states_on_drives(const Scenario& s, Attempts& diagnosis) {
+  if (s.plan.offload.any() || s.plan.is_auto("offload")) return;
+  if (!s.training.stack.offers.drive_offload || s.cluster.drives.size.value <= 0) return;
+  diagnosis.tried.emplace_back("states on NVMe drives");
+  Scenario changed = s;
+  changed.plan.offload = {.optimizer = 1, .parameters = 1, .to = OffloadTo::nvme};
+  const std::string set = "plan.offload={optimizer: 1, parameters: 1, to: nvme}";
+  try_change(changed, "parameters and optimizer states on NVMe drives: " + set,
+             diagnosis.own != nullptr ? Settings{} : Settings{set}, diagnosis);
+}
+
+// What attention, and the experts' first products, save for backward, in host memory.
+void activations_on_the_host(const Scenario& s, Attempts& diagnosis) {
+  if (s.plan.offload.any() || s.plan.is_auto("offload")) return;
+  if (!s.training.stack.offers.module_offload) return;
+  diagnosis.tried.emplace_back("activations of modules in host memory");
+  Scenario changed = s;
+  unsigned modules = bit_of(OffloadModule::core_attn) | bit_of(OffloadModule::attn_proj);
+  if (s.model.experts > 0) modules |= bit_of(OffloadModule::expert_fc1);
+  changed.plan.offload.modules = modules;
+  const std::string set = fmt::format("plan.offload={{activations: {{modules: [{}]}}}}",
+                                      fmt::join(offload_modules(modules), ", "));
+  try_change(changed, "activations of modules in host memory: " + set,
+             diagnosis.own != nullptr ? Settings{} : Settings{set}, diagnosis);
+}
+
 // Of what comes to the same, as a module recomputed by its own name, the first stays.
 void cheapest_first(std::vector<Remedy>& remedies) {
   std::ranges::stable_sort(remedies, {}, &Remedy::device_time);
@@ -507,6 +534,8 @@ void change_training(const Scenario& s, const OtherStacks& stacks, Attempts& dia
   narrow_loss(s, diagnosis);
   smaller_states(s, diagnosis);
   states_on_the_host(s, diagnosis);
+  states_on_drives(s, diagnosis);
+  activations_on_the_host(s, diagnosis);
   adapters_alone(s, stacks, diagnosis);
   fewer_adapters(s, diagnosis);
   if (diagnosis.own == nullptr) other_stack(s, stacks, diagnosis);

@@ -377,6 +377,11 @@ void write_optimizer(const ParallelPlan& p, const TrainingSpec& t, Writer& out) 
   }
   if (p.offload.activation_layers > 0)
     out.put("--cpu-offloading-num-layers", p.offload.activation_layers);
+  if (p.offload.modules != 0) {
+    out.flag("--fine-grained-activation-offloading");
+    out.put("--offload-modules",
+            fmt::format("{}", fmt::join(offload_modules(p.offload.modules), " ")));
+  }
   if (t.moment_precision != Precision::fp32) {
     const auto name = to_string(t.moment_precision);
     out.flag("--use-precision-aware-optimizer");

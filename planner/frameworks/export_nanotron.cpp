@@ -133,8 +133,7 @@ std::vector<Violation> nanotron_violations(const Scenario& s, const ParallelPlan
   r.refuse(!p.stage_layers.empty() && !s.training.stack.defaults.layout_by_cost, "stage_layers",
            "it cuts the layers by their costs itself", "leave stage_layers out");
   r.refuse(p.dp_replicate > 1, "dp_replicate", "no key groups replicas", "set dp_replicate: 1");
-  r.refuse(p.offload.optimizer > 0 || p.offload.parameters > 0 || p.offload.activation_layers > 0,
-           "offload", "nothing goes to the host", "leave offload out");
+  r.refuse(p.offload.any(), "offload", "nothing goes to the host", "leave offload out");
   r.refuse(p.recompute.granularity == Recomputation::selective || p.recompute.layers > 0,
            "recompute", "recompute_layer is of every layer", "set recompute: full, or none");
   // src/nanotron/config/config.py, __post_init__ of Config.

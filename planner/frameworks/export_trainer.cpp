@@ -55,6 +55,8 @@ void check_sizes(const Scenario& s, const ParallelPlan& p, TrainerTarget target,
            "set offload: parameters");
   r.refuse(states && p.offload.optimizer < 1, "offload", "states go to the host together",
            "set offload: optimizer, or parameters");
+  r.refuse(p.offload.on_drives(), "offload", "no file that it ships keeps states on NVMe drives",
+           "set offload.to: host, or export to deepspeed");
   r.refuse(s.training.fine_tuning.method == FineTuningMethod::qlora &&
                s.training.fine_tuning.base != BasePrecision::nf4,
            "fine_tuning", "bitsandbytes' 4 bits are nf4", "set base_precision: nf4");

@@ -145,14 +145,15 @@ class TrainerImport {
   void read_zero_stage() {
     constexpr std::int64_t beyond = 4;  // a stage that the plan refuses
     zero_ = static_cast<int>(std::min(fields_.number("zero_stage", 0, 0), beyond));
-    const auto on_host = [&](const char* field) {
+    const auto kept = [&](const char* field) {
       const std::string device = lower(fields_.word(field, "none"));
-      if (device != "none" && device != "cpu")
-        leave_out(fields_.written(field), "only cpu has a model");
-      return device == "cpu";
+      if (device == "nvme") drives_ = true;
+      if (device == "cpu" || device == "nvme") return true;
+      if (device != "none") leave_out(fields_.written(field), "only cpu and nvme have a model");
+      return false;
     };
-    if (on_host("offload_optimizer_device")) offload_ = "optimizer";
-    if (on_host("offload_param_device")) offload_ = "parameters";
+    if (kept("offload_optimizer_device")) offload_ = "optimizer";
+    if (kept("offload_param_device")) offload_ = "parameters";
   }
 
   // FSDP 1 names a strategy, FSDP 2 whether parameters are resharded after the forward.
@@ -188,7 +189,13 @@ class TrainerImport {
     }
     if (zero_ >= 0) put("plan", "zero", std::to_string(zero_));
     if (zero_ < 0 && deepspeed.empty()) put("plan", "zero", "0");
-    if (!offload_.empty()) put("plan", "offload", offload_);
+    if (!offload_.empty() && !drives_) put("plan", "offload", offload_);
+    if (offload_.empty() || !drives_) return;
+    Value map;  // both on drives, where either is
+    map.set("optimizer", scalar_value("1"));
+    if (offload_ == "parameters") map.set("parameters", scalar_value("1"));
+    map.set("to", scalar_value("nvme"));
+    job.scenario.find("plan")->set("offload", map);
   }
 
   std::int64_t context_ranks() {
@@ -442,6 +449,7 @@ class TrainerImport {
   bool hybrid_ = false;  // shards within a node
   bool eight_bits_ = false;
   std::string offload_;
+  bool drives_ = false;  // on NVMe
   std::int64_t tp_ = 1, cp_ = 1;
   std::int64_t dp_ = 0;  // 0: not known
 };

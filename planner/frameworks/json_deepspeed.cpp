@@ -146,13 +146,17 @@ Json config_json(const Scenario& s, const ParallelPlan& p) {
   if (more.partition > 1) config["zero_optimization"]["zero_hpz_partition_size"] = more.partition;
   if (more.weights) config["zero_optimization"]["zero_quantized_weights"] = true;
   if (more.gradients) config["zero_optimization"]["zero_quantized_gradients"] = true;
+  const auto kept = [](bool drives) {
+    if (drives) return Json{{"device", "nvme"}, {"nvme_path", "/local_nvme"}, {"pin_memory", true}};
+    return Json{{"device", "cpu"}, {"pin_memory", true}};
+  };
   if (const double share = p.offload.optimizer; share > 0) {
     Json& states = config["zero_optimization"]["offload_optimizer"];
-    states = {{"device", "cpu"}, {"pin_memory", true}};
+    states = kept(p.offload.optimizer_on_drives());
     if (share < 1) states["ratio"] = share;  // since DeepSpeed 0.12, of stage 3
   }
   if (p.offload.parameters > 0)
-    config["zero_optimization"]["offload_param"] = {{"device", "cpu"}, {"pin_memory", true}};
+    config["zero_optimization"]["offload_param"] = kept(p.offload.parameters_on_drives());
   if (p.dp_replicate > 1) config["zero_optimization"]["mics_shard_size"] = p.shards();
   if (p.tp > 1 && !megatron_splits(s)) config["tensor_parallel"] = {{"autotp_size", p.tp}};
   if (p.pp > 1) config["pipeline"] = {{"stages", p.pp}};

@@ -251,36 +251,48 @@ void read_groups(DeepSpeedImport& in, std::int64_t dp, std::int64_t cp) {
   }
 }
 
-// What is kept in host memory; parameters go with the optimizer's states. NVMe has no model.
+// Where a part of the states is kept: none, cpu or nvme.
+std::string kept_on(DeepSpeedImport& in, const char* key) {
+  const Json* part = in.find("zero_optimization", key);
+  if (part == nullptr || !part->is_object()) return "none";
+  const Json named = part->value("device", Json("none"));
+  const bool known = named == "none" || named == "cpu" || named == "nvme";
+  if (!known) {
+    throw ConfigError(in.mark_of("device"), fmt::format("device is {}", json_line(named)),
+                      "write none, cpu or nvme");
+  }
+  return named.get<std::string>();
+}
+
+// What is kept in host memory or on drives; parameters go with the optimizer's states.
 void read_offload(DeepSpeedImport& in) {
-  const auto kept = [&in](const char* key) {
-    const Json* part = in.find("zero_optimization", key);
-    if (part == nullptr || !part->is_object()) return false;
-    const Json named = part->value("device", Json("none"));
-    if (!named.is_string()) {
-      throw ConfigError(in.mark_of("device"), fmt::format("device is {}", json_line(named)),
-                        "write none or cpu");
-    }
-    const auto device = named.get<std::string>();
-    if (device != "none" && device != "cpu") {
-      in.job.left_out.push_back(
-          fmt::format("zero_optimization.{}: device {}: only cpu has a model", key, device));
-    }
-    return device == "cpu";
-  };
-  const bool states = kept("offload_optimizer"), parameters = kept("offload_param");
-  if (!states && !parameters) return;
+  const std::string states = kept_on(in, "offload_optimizer"),
+                    parameters = kept_on(in, "offload_param");
+  if (states == "none" && parameters == "none") return;
   const Json* part = in.find("zero_optimization", "offload_optimizer");
-  const double ratio = states && part->contains("ratio") && part->at("ratio").is_number()
+  const double ratio = states != "none" && part->contains("ratio") && part->at("ratio").is_number()
                            ? part->at("ratio").get<double>()
                            : 1;
-  if (parameters && ratio < 1) {
+  const bool drives = states == "nvme" || parameters == "nvme", both = parameters != "none";
+  if ((both || drives) && ratio < 1) {
     in.job.left_out.emplace_back(
-        "zero_optimization.offload_optimizer.ratio: with offload_param all states are taken as "
-        "kept there");
+        "zero_optimization.offload_optimizer.ratio: with offload_param or NVMe all states are "
+        "taken as kept there");
   }
-  if (!parameters && ratio < 1) return in.put_share("plan", "offload", "optimizer", ratio);
-  in.put("plan", "offload", parameters ? "parameters" : "optimizer");
+  if (drives) {
+    // States without a place of their own are taken as those that they are the states of.
+    const auto place = [](const std::string& device) { return device == "nvme" ? "nvme" : "host"; };
+    const auto& own = states != "none" ? states : parameters;
+    Value map;
+    map.set("optimizer", scalar_value("1"));
+    if (both) map.set("parameters", scalar_value("1"));
+    map.set("to", scalar_value(place(own)));
+    if (both && parameters != own) map.set("parameters_to", scalar_value(place(parameters)));
+    in.job.scenario.find("plan")->set("offload", map);
+    return;
+  }
+  if (!both && ratio < 1) return in.put_share("plan", "offload", "optimizer", ratio);
+  in.put("plan", "offload", both ? "parameters" : "optimizer");
 }
 
 // ZeRO++, of stage 3 alone.

@@ -34,6 +34,9 @@ void read_zero(MegatronImport& in) {
     in.put("plan.offload.optimizer", in.text("--optimizer-offload-fraction", "1"));
   if (const auto kept = in.text("--cpu-offloading-num-layers", "0"); kept != "0")
     in.put("plan.offload.activations.layers", kept);
+  const MegatronArgument* modules = in.find("--offload-modules");
+  if (in.has("--fine-grained-activation-offloading") && modules != nullptr)
+    in.put_list("plan.offload.activations.modules", modules->values);
   const std::int64_t groups = in.whole("--num-distributed-optimizer-instances", 1);
   if (groups > 1 && zero != "0") in.put("plan.dp_replicate", fmt::format("{}", groups));
   const std::string outer = in.text("--outer-dp-sharding-strategy", "no_shard");

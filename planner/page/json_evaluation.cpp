@@ -102,6 +102,8 @@ std::string verdict_html(const Json& e) {
                       chance.is_number() ? fmt::format(" (chance {})", share_figure(chance)) : "");
   if (const Json& host = at(e, {"memory", "host_bytes"}); host.is_number() && host > 0)
     html += fmt::format(" A node's host keeps {}.", bytes_figure(host));
+  if (const Json& drives = at(e, {"memory", "nvme_bytes"}); drives.is_number())
+    html += fmt::format(" Its NVMe drives keep {}.", bytes_figure(drives));
   if (const std::string unknown = sentences(at(e, {"unknown"})); !unknown.empty())
     html += fmt::format("<p>No published run:</p>{}", unknown);
   return html;

@@ -103,14 +103,23 @@ std::string retries_sentence(const Estimate& e, const Scenario& s, Evaluator& ev
           : "; PYTORCH_ALLOC_CONF=expandable_segments:True needs less");
 }
 
+// What a node keeps of `bytes`, of so many that are known by `key`.
+std::string kept_text(Bytes bytes, Bytes capacity, const char* key, const char* what) {
+  const std::string kept = fmt::format("{} {}", format_bytes(bytes), what);
+  if (capacity.value <= 0)
+    return fmt::format("{} (the cluster does not state what a node has: {})", kept, key);
+  return fmt::format("{}, of {}: {}", kept, format_bytes(capacity),
+                     bytes <= capacity ? "fits" : "DOES NOT FIT");
+}
+
 // What a node's host keeps; empty where nothing.
 std::string host_text(const Estimate& e) {
   if (e.host.value <= 0) return "";
-  const std::string kept = fmt::format("{} a node, buffers included", format_bytes(e.host));
-  if (e.host_capacity.value <= 0)
-    return kept + " (the cluster does not state what a node has: host.memory_bytes)";
-  return fmt::format("{}, of {}: {}", kept, format_bytes(e.host_capacity),
-                     e.in_host() ? "fits" : "DOES NOT FIT");
+  const std::string host =
+      kept_text(e.host, e.host_capacity, "host.memory_bytes", "a node, buffers included");
+  if (e.drives.value <= 0) return host;
+  return host + "; on NVMe drives " +
+         kept_text(e.drives, e.drive_capacity, "host.nvme_bytes", "a node");
 }
 
 // What of the plan nobody has measured; empty where all of it has been.
@@ -123,11 +132,14 @@ std::string unknown_text(const Estimate& e, const ReportStyle& style) {
 
 // The first that a reader must know.
 std::string misfit_text(const Estimate& e, const ReportStyle& style) {
+  const bool host = e.peak <= e.capacity && !e.in_host();
   const std::string line =
       e.peak > e.capacity ? fmt::format("Does not fit: {} of {} on stage {}", format_bytes(e.peak),
                                         format_bytes(e.capacity), e.fullest)
-                          : fmt::format("Does not fit: {} of {} of a node's host memory",
-                                        format_bytes(e.host), format_bytes(e.host_capacity));
+                          : fmt::format("Does not fit: {} of {} of a node's {}",
+                                        format_bytes(host ? e.host : e.drives),
+                                        format_bytes(host ? e.host_capacity : e.drive_capacity),
+                                        host ? "host memory" : "NVMe drives");
   return style.markup == Markup::markdown ? fmt::format("**{}**\n\n", line)
                                           : style.style.bad(line) + "\n";
 }

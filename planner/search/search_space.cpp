@@ -200,6 +200,10 @@ std::vector<Recompute> recompute_choices(const Scenario& s, const ParallelPlan& 
     std::erase_if(list, [](const Recompute& r) { return r.granularity != Recomputation::none; });
     return list;
   }
+  if (plan.offload.modules != 0) {  // ... not all of it
+    std::erase_if(list, [](const Recompute& r) { return r.granularity == Recomputation::full; });
+    return list;
+  }
   if (plan.experts.overlap) return list;  // Megatron-LM: not with full recomputation
   if (wanted(Recomputation::selective) && s.training.stack.offers.selective_recompute) {
     list.push_back({Recomputation::selective, 0});
@@ -286,11 +290,16 @@ std::vector<HostOffload> offloads_offered(const Scenario& s) {
   }
   add(offers.optimizer_offload, {.optimizer = 1});
   add(offers.parameter_offload, {.optimizer = 1, .parameters = 1});
+  add(offers.drive_offload && s.cluster.drives.size.value > 0,
+      {.optimizer = 1, .parameters = 1, .to = OffloadTo::nvme});
   const auto layers = static_cast<int>(s.model.layers);
   for (int k = 1; k <= quarters; ++k) {
     const int sent = std::min(layers * k / quarters, layers - 1);
     add(offers.layer_offload && sent > 0, {.activation_layers = sent});
   }
+  unsigned modules = bit_of(OffloadModule::core_attn) | bit_of(OffloadModule::attn_proj);
+  if (s.model.experts > 0) modules |= bit_of(OffloadModule::expert_fc1);
+  add(offers.module_offload, {.modules = modules});
   return all;
 }
 

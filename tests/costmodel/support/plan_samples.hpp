@@ -85,7 +85,10 @@ inline const std::vector<Sample> all{
     {"offload", "none", "", dense},
     {"offload", "{optimizer: 0.5}", "zero: 1, ", dense},
     {"offload", "parameters", "zero: 3, ", deepspeed},
-    {"offload", "{activations: {layers: 3}}", "zero: 1, ", dense}};
+    {"offload", "{activations: {layers: 3}}", "zero: 1, ", dense},
+    {"offload", "{optimizer: 1, parameters: 1, to: nvme, parameters_to: host}", "zero: 3, ",
+     deepspeed},
+    {"offload", "{activations: {modules: [core_attn, attn_proj]}}", "zero: 1, ", dense}};
 
 inline costmodel::Scenario with(const Sample& sample) {
   return scenarios::read(

@@ -98,11 +98,13 @@ TEST_CASE("accelerate: FSDP 2, hybrid groups, tensor and context parallelism") {
   CHECK(s.plan.dp == 4);
   CHECK(s.training.global_batch == 32);
   job = job_of(
-      "distributed_type: DEEPSPEED\nnum_processes: 8\ndeepspeed_config: {zero_stage: 1, "
-      "offload_optimizer_device: nvme}\n");
+      "distributed_type: DEEPSPEED\nnum_processes: 8\ndeepspeed_config: {zero_stage: 3, "
+      "offload_optimizer_device: nvme, offload_param_device: disk}\n");
   planner::set_key(job, "training.sequence=4096", {});
-  CHECK(scenario_of(job, "llama-3.1-8b").plan.zero == 1);
-  CHECK(has_line_with(job.left_out, "only cpu has a model"));
+  const Scenario drives = scenario_of(job, "llama-3.1-8b");
+  CHECK(drives.plan.zero == 3);
+  CHECK(drives.plan.offload.optimizer_on_drives());
+  CHECK(has_line_with(job.left_out, "only cpu and nvme have a model"));
 }
 
 TEST_CASE("ms-swift: its defaults; 8 bits; what has no model here is refused at its place") {

@@ -78,14 +78,14 @@ void check_back(const Scenario& in, const ParallelPlan& sent,
 TEST_CASE("what the file does not say is missing, what no key says is left out") {
   const auto job = import_deepspeed(
       R"({"train_batch_size": "auto", "train_micro_batch_size_per_gpu": 2, "fp16": {"enabled": true},
-          "zero_optimization": {"stage": 3, "offload_optimizer": {"device": "nvme"}}})",
+          "zero_optimization": {"stage": 3, "round_robin_gradients_unknown": 1}})",
       "ds.json");
   CHECK(job.scenario.find("plan")->find("zero")->text == "3");
   CHECK(job.scenario.find("plan")->find("micro_batch")->text == "2");
   CHECK(job.scenario.find("training")->find("precision")->text == "fp16");
   CHECK(job.scenario.find("training")->find("global_batch")->text == "REPLACE");
   REQUIRE(job.left_out.size() == 1);
-  CHECK(job.left_out.front().starts_with("zero_optimization.offload_optimizer: "));
+  CHECK(job.left_out.front().starts_with("zero_optimization.round_robin_gradients_unknown"));
   CHECK_THROWS_WITH(import_deepspeed("{", "ds.json"), doctest::Contains("is not JSON"));
 }
 
@@ -104,6 +104,10 @@ TEST_CASE("what DeepSpeed keeps in host memory is the plan's offload") {
   CHECK(offload(R"("stage": 3, "offload_optimizer": {"device": "cpu", "ratio": 0.3})") ==
         "{optimizer: 0.3}");
   CHECK(offload(R"("stage": 3, "offload_optimizer": {"device": "none"})").empty());
+  const std::string drives = R"({"device": "nvme", "nvme_path": "/local_nvme"})";
+  CHECK(offload(R"("stage": 3, "offload_optimizer": )" + drives) == "{optimizer: 1, to: nvme}");
+  CHECK(offload(R"("stage": 3, "offload_param": )" + drives + R"(, "offload_optimizer": )" + cpu) ==
+        "{optimizer: 1, parameters: 1, to: host, parameters_to: nvme}");
 }
 
 TEST_CASE("what the file leaves to a trainer is missing, and the defaults are DeepSpeed's") {
@@ -143,6 +147,8 @@ TEST_CASE("plans that DeepSpeed takes come back from ds_config.json") {
        {"{dp: 16, micro_batch: 2, zero: 3}", "{dp: 16, zero: 0}",
         "{dp: 16, zero: 3, dp_replicate: 4}", "{dp: 16, zero: 3, offload: parameters}",
         "{dp: 16, zero: 3, offload: {optimizer: 0.5}}",
+        "{dp: 16, zero: 3, offload: {optimizer: 1, parameters: 1, to: nvme}}",
+        "{dp: 16, zero: 3, offload: {optimizer: 1, parameters: 1, to: nvme, parameters_to: host}}",
         "{dp: 16, zero: 3, zero_hpz_partition_size: 8, "
         "zero_quantized_weights: true, zero_quantized_gradients: true}",
         "{tp: 2, dp: 8, zero: 2, recompute: full}",

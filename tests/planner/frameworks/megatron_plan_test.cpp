@@ -84,6 +84,19 @@ TEST_CASE("activations of layers in host memory") {
   CHECK(kept->find("layers")->text == "2");
 }
 
+TEST_CASE("activations of modules in host memory") {
+  const auto run = planner::read_megatron_script(
+      "--num-layers 16 --micro-batch-size 1 --fine-grained-activation-offloading "
+      "--offload-modules core_attn attn_proj",
+      "x.sh");
+  planner::MegatronImport in(run);
+  planner::read_megatron_plan(in);
+  const auto* kept = in.job.scenario.find("plan")->find("offload")->find("activations");
+  REQUIRE(kept != nullptr);
+  REQUIRE(kept->find("modules")->items.size() == 2);
+  CHECK(kept->find("modules")->items.back().text == "attn_proj");
+}
+
 TEST_CASE("ZeRO, recomputation and experts") {
   CHECK(plan_key("--use-distributed-optimizer", "zero") == "1");
   CHECK(plan_key("--use-megatron-fsdp --data-parallel-sharding-strategy optim_grads_params",

@@ -30,7 +30,8 @@ Scenario scenario(const std::string& stack, const std::string& offload,
 TEST_CASE("the search of plans that offload is exact") {
   for (const char* stack : {"deepspeed-2021", "peft", "torchtitan", "megatron-core-2024"}) {
     for (const char* offload :
-         {"optimizer", "parameters", "{optimizer: 0.5}", "{activations: {layers: 4}}", "auto"}) {
+         {"optimizer", "parameters", "{optimizer: 0.5}", "{activations: {layers: 4}}",
+          "{activations: {modules: [core_attn]}}", "{optimizer: 1, to: nvme}", "auto"}) {
       for (const char* memory : {"80 GiB", "12 GiB", "6 GiB"}) {
         CAPTURE(stack);
         CAPTURE(offload);
@@ -55,7 +56,11 @@ TEST_CASE("auto tries what the stack keeps there, and nothing else") {
     return all;
   };
   CHECK(tried("peft") ==
-        std::vector<HostOffload>{{}, {.optimizer = 1}, {.optimizer = 1, .parameters = 1}});
+        std::vector<HostOffload>{{},
+                                 {.optimizer = 1},
+                                 {.optimizer = 1, .parameters = 1},
+                                 {.optimizer = 1, .parameters = 1, .to = OffloadTo::nvme}});
+  CHECK(tried("megatron-core-2026").back().modules != 0);
   CHECK(tried("megatron-core-2025").size() == 1 + 4 + 4);  // quarters of states, and of layers
   CHECK(tried("megatron-core-2025").back().activation_layers == 7);  // the last layer stays
   CHECK(tried("fms-fsdp") == std::vector<HostOffload>{{}});
