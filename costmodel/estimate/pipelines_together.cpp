@@ -148,10 +148,11 @@ Estimate estimate_together(const ParallelPlan& plan, Evaluator& whole) {
   e.pipeline = alone[all.last].estimate.pipeline;
   e.bubble_fraction = alone[all.last].estimate.bubble_fraction;
   add_waiting(ends[all.last], all.end, pipelines.across(), e.breakdown);
-  Offload offload;  // where most layers have it
+  Offload offload;  // where most layers have it, or its transfers show most
   for (std::size_t i = 0; i < pipelines.size(); ++i) {
     const Pipeline& pipeline = pipelines[i].pipeline;
-    if (alone[i].offload.layers > offload.layers) offload = alone[i].offload;
+    const Offload& own = alone[i].offload;
+    if (own.layers > offload.layers || own.exposed() > offload.exposed()) offload = own;
     add_ring(pipelines.size(), alone[i]);
     if (pipeline.on) place_on_group(pipeline, alone[i].estimate);
     add_stages(alone[i].estimate, pipeline, e);

@@ -11,7 +11,7 @@ SentModules::SentModules(const PlanInputs& in) : in_(in) {
   for (std::size_t i = 0; i < in.layers.count; ++i) {
     const OpList list =
         build_layer(in.layers.kinds[i].kind, in.on.model, context_of(in.plan, in.on));
-    whole_[i] = sent_tensors(list, Recomputed::nothing, modules);
+    kept_[i] = sent_tensors(list, Recomputed::nothing, modules);
     again_[i] = sent_tensors(list, what, modules);
   }
 }
@@ -21,14 +21,14 @@ Bytes SentModules::of_stage(std::size_t k) const {
   Bytes sent;
   for (std::size_t i = 0; i < in_.layers.count; ++i) {
     const int all = in_.layers.kinds[i].number(mix), again = in_.layers.kinds[i].repeated(mix);
-    sent += whole_[i] * (all - again) + again_[i] * again;
+    sent += kept_[i] * (all - again) + again_[i] * again;
   }
   return sent;
 }
 
 Bytes SentModules::largest() const {
   Bytes most;
-  for (std::size_t i = 0; i < in_.layers.count; ++i) most = max(most, max(whole_[i], again_[i]));
+  for (std::size_t i = 0; i < in_.layers.count; ++i) most = max(most, max(kept_[i], again_[i]));
   return most;
 }
 
@@ -38,17 +38,17 @@ Offload SentModules::exposed(std::size_t k) const {
   offload.every_stage = true;
   const auto add = [&](Bytes sent, const LayerCost& layer, int count) {
     const Seconds transfer = sent / in_.on.cluster.device.host_bandwidth;
-    const auto beside = [&](Seconds computed) {
+    const auto left = [&](Seconds computed) {
       const bool hides = !in_.on.training.overlap.nothing_hidden;
       return max(Seconds(0), transfer - (hides ? computed : Seconds(0))) * count;
     };
-    offload.forward += beside(layer.forward.time());
-    offload.backward += beside(layer.backward.time() + layer.recompute.time());
+    offload.forward += left(layer.forward.time());
+    offload.backward += left(layer.backward.time() + layer.recompute.time());
   };
   for (std::size_t i = 0; i < in_.layers.count; ++i) {
     const LayerPrices::Kind& kind = in_.layers.kinds[i];
     const int again = kind.repeated(mix);
-    add(whole_[i], *kind.whole, kind.number(mix) - again);
+    add(kept_[i], *kind.whole, kind.number(mix) - again);
     add(again_[i], *kind.again, again);
   }
   return offload;

@@ -22,7 +22,7 @@ class SentModules {
 
  private:
   const PlanInputs& in_;
-  std::array<Bytes, most_blocks> whole_, again_;  // a layer of each kind, kept and recomputed
+  std::array<Bytes, most_blocks> kept_, again_;  // a layer of each kind, kept and recomputed
 };
 
 }  // namespace costmodel

@@ -540,7 +540,7 @@ PipelineTimes stage_times(const PlanInputs& in, std::span<const StageRow> rows,
   } else if (offload.exposed().value > 0) {
     const SentModules sent(in);
     for (std::size_t k = 0; k < row_of.size(); ++k) {
-      const Offload own = sent.exposed(in.alike->rows[row_of[k]].stage);
+      const Offload own = sent.exposed(k);
       times.forward[k] += own.forward;
       times.backward[k] += own.backward;
     }

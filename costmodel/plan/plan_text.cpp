@@ -145,24 +145,22 @@ std::string zero_plus_plus_text(const ZeroPlusPlus& own) {
 }  // namespace
 
 std::string offload_text(const HostOffload& own) {
-  std::vector<std::string> parts;
-  const auto share = [&parts](const char* what, double part) {
-    if (part > 0) parts.push_back(part < 1 ? fmt::format("{:g} % of {}", 100 * part, what) : what);
+  std::vector<std::string> drives, host;
+  const auto share = [&](const char* what, double part, bool on_drives) {
+    if (part <= 0) return;
+    (on_drives ? drives : host)
+        .push_back(part < 1 ? fmt::format("{:g} % of {}", 100 * part, what) : what);
   };
-  share("optimizer", own.optimizer);
-  share("parameters", own.parameters);
+  share("optimizer", own.optimizer, own.optimizer_on_drives());
+  share("parameters", own.parameters, own.parameters_on_drives());
   if (own.activation_layers > 0)
-    parts.push_back(fmt::format("activations of {} layers", own.activation_layers));
+    host.push_back(fmt::format("activations of {} layers", own.activation_layers));
   if (own.modules != 0)
-    parts.push_back(
+    host.push_back(
         fmt::format("activations of {}", fmt::join(offload_modules(own.modules), " + ")));
-  std::string text = fmt::format("{}", fmt::join(parts, ", "));
-  if (!own.on_drives()) return text;
-  const bool both =
-      own.optimizer_on_drives() && (own.parameters == 0 || own.parameters_on_drives());
-  return text + (both ? " on NVMe drives, by way of what is"
-                      : fmt::format(", {} on NVMe drives,",
-                                    own.optimizer_on_drives() ? "optimizer" : "parameters"));
+  if (drives.empty()) return fmt::format("{}", fmt::join(host, ", "));
+  return fmt::format("{} on NVMe{}{}", fmt::join(drives, ", "), host.empty() ? "" : ", ",
+                     fmt::join(host, ", "));
 }
 
 namespace {
@@ -193,7 +191,12 @@ std::string to_string(const ParallelPlan& p) {
     text += fmt::format(" in {} groups{}", p.dp_replicate,
                         p.shards_states_further() ? ", states over all" : "");
   }
-  if (p.offload.any()) text += fmt::format(" · {} in host memory", offload_text(p.offload));
+  if (p.offload.any()) {
+    text += " · " + offload_text(p.offload);
+    const bool none = p.offload.optimizer_on_drives() && !p.offload.activations() &&
+                      (p.offload.parameters == 0 || p.offload.parameters_on_drives());
+    if (!none) text += " in host memory";
+  }
   if (!p.stages.empty()) text += " · recompute " + recompute_text(p);
   if (!p.stage_layers.empty()) text += " · layers " + stage_layers_text(p.stage_layers);
   return text;

@@ -54,10 +54,10 @@ TEST_CASE("parameters on drives: those that host memory has no place for") {
   const Estimate e = estimate(s);
   CHECK(e.drives.value == doctest::Approx(16 * psi + 8 * 2 * (shard - 1e9)).epsilon(exact));
   CHECK(e.host.value == doctest::Approx(8 * (16e9 + 2e9 + 1e9 + 2e9)).epsilon(exact));
-  const Estimate apart = estimate(
+  const Estimate two = estimate(
       scenario("gpt-neox-20b", "{optimizer: 1, parameters: 1, to: nvme, parameters_to: host}"));
-  CHECK(apart.drives.value == doctest::Approx(16 * psi).epsilon(exact));
-  CHECK(apart.host.value == doctest::Approx(8 * 16e9 + 1.5 * 2 * psi).epsilon(exact));
+  CHECK(two.drives.value == doctest::Approx(16 * psi).epsilon(exact));
+  CHECK(two.host.value == doctest::Approx(8 * 16e9 + 1.5 * 2 * psi).epsilon(exact));
 }
 
 TEST_CASE("the step reads and writes sixteen bytes a parameter more than in host memory") {
