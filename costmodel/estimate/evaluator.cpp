@@ -189,6 +189,16 @@ SimulationResult Evaluator::simulated(const ParallelPlan& plan, std::int64_t m,
   return cache_.simulated(plan, m, times);
 }
 
+namespace {
+
+// Whether a plan's memory is priced by the limit for which its schedule is generated.
+bool held_by_limit(const ParallelPlan& plan, const ClusterSpec& cluster) {
+  return splits_backward(plan.schedule) && plan.listed == nullptr &&
+         row_of(plan.schedule).held_limit != nullptr && !by_stage(plan, cluster);
+}
+
+}  // namespace
+
 // A schedule repeats with every p micro-batches once its pipeline is full, so a very long one ends
 // at the time of a shorter one plus as many periods.
 SimulationResult Evaluator::simulated(const ParallelPlan& plan, const PipelineTimes& times) {
@@ -281,6 +291,7 @@ PeakPlace Evaluator::peak_place(const Estimate& estimate) {
   place.stage = static_cast<int>(estimate.fullest);
   if (!plan.replica_groups.empty() || by_stage(plan, on_.cluster)) return place;
   const PlanCost& c = cost(plan);
+  if (held_by_limit(plan, on_.cluster)) cost_.fullest = estimate.fullest;
   const ParallelPlan real = as_run(plan);
   return costmodel::peak_place(plan_inputs(on_, real, cache_.stages(real, on_.model), cache_), c);
 }
@@ -350,6 +361,12 @@ Bytes shard_of_gradients(const RankWeights& held, const ParallelPlan& plan,
 
 PipelineEstimate Evaluator::estimate_alone(const ParallelPlan& plan) {
   const PlanCost& c = cost(plan);
+  if (held_by_limit(plan, on_.cluster)) {
+    const ParallelPlan real = as_run(plan);
+    const std::int64_t shown = simulated_micro_batches(plan, c.micro_batches);
+    follow_order(plan_inputs(on_, real, cache_.stages(real, on_.model), cache_),
+                 schedule_of(plan, shown, c.times, c.shares), cost_);
+  }
   const SimulationResult run = simulated(plan, c.times);
   const EndTerms terms = end_terms(plan, on_);
   const Ending end = ending(c, run, terms);

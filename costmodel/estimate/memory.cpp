@@ -137,6 +137,19 @@ class RankChunks {
     return most;
   }
 
+  // At the fullest of a list of actions.
+  Bytes most_of(const Actions& actions) const {
+    Bytes held, most;
+    for (const Action& action : actions) {
+      const StageBytes& own = of(action.stage / in_.plan.pp);
+      if (action.kind == ActionKind::forward) held += own.kept;
+      if (action.kind == ActionKind::backward) held += own.pending - own.kept;
+      if (action.kind == ActionKind::weight_gradient) held += Bytes(0) - own.pending;
+      most = max(most, held);
+    }
+    return most;
+  }
+
   // Kept by one micro-batch from forward to backward, on all chunks.
   Bytes micro_batch() const {
     Bytes kept;
@@ -171,18 +184,7 @@ class RankChunks {
     return in_.held.chunks != nullptr ? held_by_uneven() : held_by_even();
   }
 
-  // What a schedule from a file holds at its fullest, action by action.
-  Bytes held_listed() const {
-    Bytes held, most;
-    for (const Action& action : in_.plan.listed->schedule.actions[rank_]) {
-      const StageBytes& own = of(action.stage / in_.plan.pp);
-      if (action.kind == ActionKind::forward) held += own.kept;
-      if (action.kind == ActionKind::backward) held += own.pending - own.kept;
-      if (action.kind == ActionKind::weight_gradient) held += Bytes(0) - own.pending;
-      most = max(most, held);
-    }
-    return most;
-  }
+  Bytes held_listed() const { return most_of(in_.plan.listed->schedule.actions[rank_]); }
 
   // For chunks that weigh the same but for the first and the last.
   Held held_by_even() const {
@@ -471,6 +473,25 @@ std::vector<RankMemory> memory_over_time(std::span<const RankRow> ranks) {
   return all;
 }
 
+void follow_order(const PlanInputs& in, const Schedule& schedule, PlanCost& cost) {
+  const std::vector<StageBytes> rows = stage_bytes(in);
+  Bytes peak;
+  for (std::size_t r = 0; r < cost.ranks.size(); ++r) {
+    const RankChunks chunks(in, rows, r);
+    StageMemory& memory = cost.ranks[r].memory;
+    const Bytes most = chunks.most_of(schedule.actions[r]), limit = chunks.held().bytes;
+    if (most < limit) {
+      memory.activations -= limit - most;
+      memory.buffers -= (limit - most) * in.on.training.stack.memory.fragmentation;
+      memory.in_flight_micro_batches *= most / limit;
+    }
+    if (memory.total() <= peak) continue;
+    peak = memory.total();
+    cost.fullest = r;
+  }
+  cost.peak = peak;
+}
+
 HeldShares held_shares(const PlanInputs& in) {
   HeldShares shares;
   if (!splits_backward(in.plan.schedule)) return shares;
@@ -497,8 +518,8 @@ Offload offload_of(const PlanInputs& in, const StageMemory& memory) {
     const SentModules sent(in);
     Offload most;
     most.every_stage = true;
-    for (const AlikeStages::Row& row : in.alike->rows) {
-      const Offload own = sent.exposed(row.stage);
+    for (std::size_t k = 0; k < in.mixes().size(); ++k) {
+      const Offload own = sent.exposed(k);
       if (own.exposed() > most.exposed()) most = own;
     }
     return most;

@@ -6,6 +6,7 @@
 
 #include "costmodel/estimate/plan_cost.hpp"
 #include "costmodel/estimate/plan_inputs.hpp"
+#include "costmodel/schedule/schedule.hpp"
 #include "costmodel/schedule/timeline.hpp"
 
 namespace costmodel {
@@ -25,6 +26,10 @@ std::vector<RankMemory> memory_over_time(std::span<const RankRow> ranks);
 // What a micro-batch holds on a virtual stage as a share of what it holds on its rank, for a
 // schedule that splits the backward; else empty.
 HeldShares held_shares(const PlanInputs& in);
+
+// What each rank holds at most in the order that a schedule with split backward came to have, in
+// place of the limit for which it is generated (searches know that alone): never more.
+void follow_order(const PlanInputs& in, const Schedule& schedule, PlanCost& cost);
 
 // Activation offloading: what does not fit is sent to host memory in forward and fetched in
 // backward, layer by layer, concurrently with the computation (Transformer Engine's

@@ -147,17 +147,20 @@ TEST_CASE("the counters of a trace peak at what the ledger says") {
     Evaluator evaluator(model, machines, training);
     const Estimate e = evaluator.estimate(plan);
     const Counted most = counted(evaluator.timeline(plan));
+    const PlanCost bound = evaluator.cost(plan);
     for (std::size_t r = 0; r < e.memory.size(); ++r) {
       CAPTURE(r);
       const StageMemory& ledger = e.memory[r];
-      if (splits_backward(
-              plan.schedule)) {  // the ledger has the limit that the schedule is made for
+      if (splits_backward(plan.schedule)) {  // a search has the limit that the schedule is made for
         CHECK(most.bytes[r] <= ledger.total().value + 0.6);
         CHECK(most.bytes[r] > (ledger.total() - ledger.activations).value);
+        CHECK(ledger.total() <= bound.ranks[r].memory.total());
+        if (row_of(plan.schedule).held_limit != nullptr)
+          CHECK(std::abs(most.bytes[r] - ledger.total().value) <= 0.6);
         continue;
       }
       CHECK(relative_error(most.in_flight[r], ledger.in_flight_micro_batches) <= 1e-12);
-      CHECK(std::abs(most.bytes[r] - ledger.total().value) <= 0.6);  // whole bytes
+      CHECK(std::abs(most.bytes[r] - ledger.total().value) <= 0.6);  // integers
     }
   }
 }
