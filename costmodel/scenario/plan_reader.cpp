@@ -102,6 +102,10 @@ std::string split_choices(const ModelSpec& model, int pp) {
 
 void settle_split(const ModelSpec& model, PlanRequest& plan) {
   if (!plan.split_rank) return;
+  if (plan.is_written("stage_layers") && plan.stage_layers.empty()) {
+    plan.split_rank.reset();  // `stage_layers=[]`, as a change of the plan has it, takes its place
+    return;
+  }
   const Mark mark = plan.mark_of("split_rank");
   if (!model.encoder_decoder()) {
     throw ConfigError(mark, "split_rank is of a model with an encoder and a decoder",

@@ -437,18 +437,22 @@ void nearest_batch(const Scenario& s, Attempts& diagnosis) {
   diagnosis.tried.emplace_back("another batch");
 }
 
+// Half of it, or as many halves as it takes, down to a 64th.
 void half_sequence(const Scenario& s, Attempts& diagnosis) {
   const Packing& samples = s.training.packing;
-  const std::int64_t half = s.training.sequence / 2;
-  if (half < 1 || samples.lengths.mean > static_cast<double>(half)) return;
-  diagnosis.tried.emplace_back("half the sequence");
-  Scenario changed = s;
-  changed.training.sequence = half;
-  if (samples.any()) changed.training.packing = packing_of(samples.lengths, half, samples.packed);
-  try_change(
-      changed,
-      fmt::format("sequence {} instead of {}", changed.training.sequence, s.training.sequence),
-      {fmt::format("training.sequence={}", half)}, diagnosis);
+  constexpr std::int64_t most = 64;
+  for (std::int64_t parts = 2; parts <= most; parts *= 2) {
+    const std::int64_t length = s.training.sequence / parts;
+    if (length < 1 || samples.lengths.mean > static_cast<double>(length)) return;
+    if (parts == 2) diagnosis.tried.emplace_back("half the sequence");
+    Scenario changed = s;
+    changed.training.sequence = length;
+    if (samples.any())
+      changed.training.packing = packing_of(samples.lengths, length, samples.packed);
+    if (try_change(changed, fmt::format("sequence {} instead of {}", length, s.training.sequence),
+                   {fmt::format("training.sequence={}", length)}, diagnosis))
+      return;
+  }
 }
 
 // A loss that keeps the logits in 16 bits.
