@@ -65,6 +65,15 @@ TEST_CASE("PyTorch's iterations on one GPU are predicted from its kernels, on ei
   }
 }
 
+TEST_CASE("experts and adapters under FSDP with Transformer Engine have kernels of their own") {
+  const auto rows =
+      validate({SHARDPLAN_SOURCE_DIR "/configs/evidence/extra/automodel-h100.yaml"}, path);
+  const ErrorFigures times = figures_of(rows, "iteration_s");
+  CHECK(times.rows == 4);
+  CHECK(times.mape < 7);
+  CHECK(times.max_ape < 15);
+}
+
 TEST_CASE(
     "what `plan` leaves free covers nine in ten of the peaks that were measured, and no more") {
   const auto rows = validate({SHARDPLAN_SOURCE_DIR "/configs/evidence"}, path);
