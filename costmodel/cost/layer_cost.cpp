@@ -253,8 +253,8 @@ Cost price(const std::vector<Step>& steps, const OpList& list, const Pricing& pr
   cost.launches = cost.kernels;
   cost.host = cost.kernels * pricing.kernel_launch;
   if (pricing.host_call.value > 0 && local_experts(list) > 0) count_calls(steps, pricing, cost);
-  wait_for_host(cost,
-                cost.host + static_cast<double>(tensor_collectives(steps)) * pricing.tensor_host);
+  cost.host += static_cast<double>(tensor_collectives(steps)) * pricing.tensor_host;
+  wait_for_host(cost, cost.host);
   cost.compute += cost.kernels * pricing.blocked;
   return cost;
 }

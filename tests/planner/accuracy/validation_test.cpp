@@ -253,7 +253,7 @@ TEST_CASE("published runs are predicted as well as they ever were") {
                                              {"simumax-b200", 2.5},
                                              {"torchtitan-2024", 6.2},
                                              {"torchtitan-async-tp", 10.6},
-                                             {"ultrascale", 9.0},
+                                             {"ultrascale", 8.3},
                                              {"vtrain-multi", 7.6},
                                              {"vtrain-single", 7.7},
                                              {"xtuner-h800", 19.9},
