@@ -83,6 +83,20 @@ Counts of_routing(const LayerCalls& layer) {
 // With routed rows go their probabilities (token_dispatcher.py, token_dispatch).
 Counts of_collective(Site site) { return site == Site::dispatch ? each(2, 2) : each(1, 1); }
 
+// moe_permute_fusion (TransformerEngine @d0067d0d, pytorch/triton/permutation.py): a map of rows is
+// three kernels (make_row_id_map), one of chunks is one (make_chunk_sort_map), each rank's for
+// itself; then the copy, and backward the copy back. DeepEP's rows come with indices, of which a
+// kernel makes the map of chosen experts, and are permuted as by the first (token_dispatcher.py,
+// get_permuted_hidden_states_by_experts); HybridEP's kernels permute as they copy.
+Counts of_permute(Site site, Dispatcher dispatcher) {
+  if (site == Site::permute) return each(4, 1);
+  if (site == Site::unpermute) return each(1, 1);
+  if (dispatcher == Dispatcher::hybridep) return {};
+  if (dispatcher == Dispatcher::deepep)
+    return site == Site::sort_by_expert ? each(5, 2) : each(1, 1);
+  return each(2, 1);
+}
+
 Counts counts_of(const Node& node, const LayerCalls& layer) {
   return std::visit(
       Visitor{
@@ -95,8 +109,7 @@ Counts counts_of(const Node& node, const LayerCalls& layer) {
           [](const FlashAttention&) { return each(3, 2); },
           [&](const Rotary&) { return of_rotary(layer); },
           [&](const Norm& op) { return of_norm(op, node.site, layer.latent); },
-          // Fused permutation: a map of rows, and the copy (moe_permute_fusion).
-          [&](const Permute&) { return node.site == Site::permute ? each(2, 2) : each(1, 1); },
+          [&](const Permute&) { return of_permute(node.site, layer.dispatcher); },
           [](const Activation& op) { return op.in_product ? Counts{} : each(1, 1); },
           [](const UnfusedPasses& op) { return each(op.forward_kernels, op.backward_kernels); },
           [](const Convolution&) { return each(1, 1, 1); },
