@@ -19,6 +19,21 @@ struct Running {
   double late = 0;    // its tokens leave the last stage so much after their rounds
 };
 
+// Tokens of steps, and the time of these. Of a step with both, prompts and answers have a part as
+// large as their tokens.
+struct Tokens {
+  double tokens = 0, seconds = 0;
+  double each() const { return tokens > 0 ? seconds / tokens : 0; }
+  Tokens operator-(const Tokens& o) const { return {tokens - o.tokens, seconds - o.seconds}; }
+  void add(double more, Seconds each) {
+    tokens += more;
+    seconds += more * each.value;
+  }
+};
+struct Tally {
+  Tokens prompt, answer;
+};
+
 class Replica {
  public:
   Replica(const std::vector<ServedRequest>& requests, const ReplicaLimits& limits,
@@ -29,7 +44,10 @@ class Replica {
         first_(requests.size(), -1),
         end_(requests.size(), -1),
         start_(requests.size(), 0),
-        made_(requests.size(), 0) {}
+        made_(requests.size(), 0) {
+    for (const ServedRequest& r : requests)
+      longest_ = std::max(longest_, blocks_of(r.input + r.output));
+  }
 
   ServedRun run() {
     const auto clients = static_cast<std::size_t>(limits_.concurrency);
@@ -72,18 +90,23 @@ class Replica {
     return blocks_of(r.input + (limits_.reserves_output ? r.output : made_[request] + 1));
   }
 
-  double used() const {
+  // 0 where so many have room whatever comes.
+  double used(std::size_t requests) const {
     double blocks = 0;
+    if (static_cast<double>(requests) * longest_ <= limits_.blocks) return 0;
     for (const Running& r : running_) {
       const ServedRequest& q = requests_[r.request];
-      blocks += limits_.reserves_output ? blocks_of(q.input + q.output)
-                                        : blocks_of(std::max(r.cached + r.left, r.cached + 1));
+      blocks += limits_.reserves_output ? blocks_of(q.input + q.output) : growing(r);
     }
     return blocks;
   }
 
+  // Of a request that runs, with room for its next token: as when it was admitted.
+  double growing(const Running& r) const { return blocks_of(r.cached + r.left + 1); }
+
   void admit() {
-    double taken = used();
+    if (waiting_.empty()) return;
+    double taken = used(running_.size() + waiting_.size());
     while (!waiting_.empty() &&
            running_.size() < static_cast<std::size_t>(limits_.serving.max_num_seqs)) {
       const std::size_t request = waiting_.front();
@@ -92,6 +115,8 @@ class Replica {
       taken += more;
       waiting_.pop_front();
       const ServedRequest& r = requests_[request];
+      if (request == requests_.size() / 4 && made_[request] == 0) settled_ = work_;
+      if (request + 1 == requests_.size() && made_[request] == 0) last_ = work_;
       const double cached = made_[request] > 0 ? 0 : std::floor(r.input * limits_.prefix_hit_share);
       running_.push_back({request, cached, r.input + made_[request] - cached, made_[request]});
     }
@@ -100,11 +125,11 @@ class Replica {
   // The latest ones are put back until the rest have room for one token more each.
   void preempt() {
     if (limits_.reserves_output) return;
-    double taken = used();
+    double taken = used(running_.size());
     while (running_.size() > 1 && taken > limits_.blocks) {
       const Running last = running_.back();
       running_.pop_back();
-      taken -= blocks_of(std::max(last.cached + last.left, last.cached + 1));
+      taken -= growing(last);
       made_[last.request] = last.made;
       waiting_.push_front(last.request);
       ++preempted_;
@@ -137,13 +162,13 @@ class Replica {
       ++load.prefilling;
       if (tokens == r.left) ++load.prompts;
     }
-    most_ = std::max(most_, running_.size());
     const StepParts parts = clock_(load);
     ++steps_;
     now_ += parts.total().value;
     occupied_ += parts.total().value * static_cast<double>(running_.size());
     context_ += load.decode_context;
-    decoded_ += load.decodes;
+    work_.prompt.add(load.prefill_tokens, parts.total() / load.tokens());
+    work_.answer.add(load.decodes, parts.total() / load.tokens());
     advance(taken, decodes, parts.passing.value);
   }
 
@@ -177,6 +202,7 @@ class Replica {
   }
 
   ServedRun measured() const;
+  double pace() const;
 
   const std::vector<ServedRequest>& requests_;
   const ReplicaLimits& limits_;
@@ -185,10 +211,22 @@ class Replica {
   std::deque<std::pair<std::size_t, double>> coming_;  // and when each is in the queue
   std::deque<std::size_t> waiting_;
   std::vector<Running> running_;
-  std::size_t next_ = 0, done_ = 0, most_ = 1;  // that ran at once
-  double now_ = 0, coming_at_ = 0, occupied_ = 0, late_ = 0, context_ = 0, decoded_ = 0;
+  std::size_t next_ = 0, done_ = 0;
+  double now_ = 0, coming_at_ = 0, occupied_ = 0, late_ = 0, context_ = 0, longest_ = 0;
+  Tally work_, settled_, last_;  // settled: once a quarter has begun; last: when all have
   std::int64_t steps_ = 0, preempted_ = 0;
 };
+
+// At what a token took while requests waited, all tokens of the run: of a window of requests those
+// that begin in waves, or that prompts keep from their end, would be too many or too few.
+double Replica::pace() const {
+  Tally middle{last_.prompt - settled_.prompt, last_.answer - settled_.answer};
+  if (middle.prompt.tokens <= 0 || middle.answer.tokens <= 0) middle = work_;
+  const double seconds =
+      work_.prompt.tokens * middle.prompt.each() + work_.answer.tokens * middle.answer.each();
+  const double busy = (work_.prompt.seconds + work_.answer.seconds) / std::max(1e-12, now_);
+  return busy * static_cast<double>(requests_.size()) / std::max(1e-12, seconds);
+}
 
 ServedRun Replica::measured() const {
   ServedRun run;
@@ -236,15 +274,12 @@ ServedRun Replica::measured() const {
   // would cut the waves.
   run.requests_per_s =
       !all && most > 0 ? static_cast<double>(most) / run.e2e.mean : counted / run.seconds;
-  // Over full waves, of which a window of any other length would cut one.
-  const std::size_t half = std::min(count - 1, std::max(most_, count / 2 / most_ * most_));
-  const double took = ends[(count + half) / 2] - ends[(count + half) / 2 - half];
-  run.pace = static_cast<double>(half) / std::max(1e-12, took);
+  run.pace = pace();
   run.output_per_s = run.requests_per_s * outputs / counted;
   run.total_per_s = run.requests_per_s * (outputs + inputs) / counted;
   run.requests = static_cast<std::int64_t>(count);
   run.running = now_ > 0 ? occupied_ / now_ : 0;
-  run.context = decoded_ > 0 ? context_ / decoded_ : 0;
+  run.context = work_.answer.tokens > 0 ? context_ / work_.answer.tokens : 0;
   run.steps = steps_;
   run.preempted = preempted_;
   return run;

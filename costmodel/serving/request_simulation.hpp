@@ -60,7 +60,7 @@ struct ServedRun : ServedFigures {
   double seconds = 0;
   std::int64_t requests = 0;  // of the run, measured or not
   std::int64_t steps = 0;
-  double pace = 0;  // requests a second between the quartiles of their ends
+  double pace = 0;  // requests a second, without start and end of the run
   RequestTimes times;
 };
 

@@ -45,6 +45,31 @@ void set_rate(double requests_per_s, ServedRun& run) {
   for (double* rate : {&run.requests_per_s, &run.output_per_s, &run.total_per_s}) *rate *= factor;
 }
 
+// Of other replicas, but for their latencies.
+void add(const ServedFigures& o, double rates, double replicas, ServedFigures& sum) {
+  sum.requests_per_s += rates * o.requests_per_s;
+  sum.output_per_s += rates * o.output_per_s;
+  sum.total_per_s += rates * o.total_per_s;
+  sum.running += replicas * o.running;
+  sum.context += replicas * o.context;
+  sum.preempted += o.preempted;
+}
+
+// Between two runs, with so much of the second.
+ServedRun between(ServedRun a, const ServedRun& b, double of_b) {
+  for (auto [latency, times] : {std::pair{&ServedRun::ttft, &RequestTimes::ttft},
+                                {&ServedRun::tpot, &RequestTimes::tpot},
+                                {&ServedRun::e2e, &RequestTimes::e2e}}) {
+    Latency& own = a.*latency;
+    const double factor = own.mean > 0 ? 1 + of_b * ((b.*latency).mean / own.mean - 1) : 1;
+    own = {own.mean * factor, own.p95 * factor};
+    for (double& time : a.times.*times) time *= factor;
+  }
+  a.running += of_b * (b.running - a.running);
+  a.context += of_b * (b.context - a.context);
+  return a;
+}
+
 // `more` like those of the middle half. Where all start at once they come in its middle and those
 // after them are later by `wait`.
 Latency prolonged(std::vector<double> times, double more, double wait) {
@@ -126,17 +151,28 @@ struct Simulation {
   }
 
   // `clients` keep as many requests in flight in one replica, of which some are outside the steps.
-  // These are taken off on average: a time of one length would bring groups of requests together.
+  // These are taken off on average, which is no integer: a time of one length would bring
+  // groups of requests together.
   ServedRun closed_run(std::int64_t clients, double part) const {
     const auto run_of = [&](std::int64_t n) {
       return run(std::max(std::min(std::max(least(), n * waves), most()), n), n, 0, false, part);
     };
     const std::int64_t simulated = std::min(clients, most_lines * s.limits.max_num_seqs);
     const auto all = static_cast<double>(simulated);
-    ServedRun closed = run_of(simulated);
-    const double share = closed.e2e.mean / (closed.e2e.mean + outside());
-    const auto inside = std::max<std::int64_t>(1, std::llround(all * share));
-    if (inside < simulated) closed = run_of(inside);
+    const auto inside = [&](double e2e) { return all * e2e / (e2e + outside()); };
+    std::int64_t n = simulated, more = n;
+    ServedRun few = run_of(n), closed = few;
+    while (n > 1 && inside(few.e2e.mean) < static_cast<double>(n) - 0.5) {
+      more = std::exchange(n, std::max<std::int64_t>(1, std::llround(inside(few.e2e.mean) - 0.5)));
+      closed = std::exchange(few, run_of(n));
+    }
+    if (more > n + 1) closed = run_of(n + 1);
+    double beyond = 0;  // n: as many as are in flight by a line through both runs
+    for (int i = 0; i < 50 && more > n; ++i) {
+      const double e2e = few.e2e.mean + beyond * (closed.e2e.mean - few.e2e.mean);
+      beyond = std::clamp(inside(e2e) - static_cast<double>(n), 0.0, 1.0);
+    }
+    closed = between(few, closed, beyond);
     delay(outside(), closed);
     set_rate(all / closed.e2e.mean, closed);
     delay(static_cast<double>(clients - simulated) / closed.requests_per_s, closed);
@@ -153,17 +189,14 @@ struct Simulation {
       const double begun = next == all.begin() ? 0 : (next - 1)->arrival;
       for (ServedRequest& r : own) r.arrival -= begun;
       const ServedRun one = run(own, 0, true, part);
-      for (double ServedRun::*of : std::initializer_list<double ServedRun::*>{
-               &ServedRun::seconds, &ServedRun::requests_per_s, &ServedRun::output_per_s,
-               &ServedRun::total_per_s, &ServedRun::running, &ServedRun::context,
-               &ServedRun::pace}) {
-        mean.*of += one.*of / static_cast<double>(runs);
-      }
+      const double share = 1 / static_cast<double>(runs);
+      add(one, share, share, mean);
+      mean.seconds += one.seconds * share;
+      mean.pace += one.pace * share;
       for (auto of : {&RequestTimes::ttft, &RequestTimes::tpot, &RequestTimes::e2e}) {
         (mean.times.*of)
             .insert((mean.times.*of).end(), (one.times.*of).begin(), (one.times.*of).end());
       }
-      mean.preempted += one.preempted;
     }
     mean.requests = requests;
     mean.ttft = latency_of(mean.times.ttft);
@@ -230,15 +263,9 @@ ServedLoad put_together(const std::vector<KindRun>& kinds, bool whole) {
   double seconds = 0;
   for (const KindRun& kind : kinds) seconds = std::max(seconds, kind.run.seconds);
   for (const auto& [run, replicas] : kinds) {
-    const double share = replicas * (whole ? run.seconds / seconds : 1);
-    load.requests_per_s += share * run.requests_per_s;
-    load.output_per_s += share * run.output_per_s;
-    load.total_per_s += share * run.total_per_s;
+    add(run, replicas * (whole ? run.seconds / seconds : 1), replicas, load);
     load.busy += replicas;
-    load.running += replicas * run.running;
-    load.context += replicas * run.context;
     load.simulated = std::max(load.simulated, run.requests);
-    load.preempted += run.preempted;
   }
   load.running /= load.busy;
   load.context /= load.busy;
@@ -285,7 +312,7 @@ ServedLoad open_load(const Simulation& simulation, int dp) {
   const ServingSpec& s = simulation.s;
   const auto replicas = static_cast<double>(dp);
   const ServedRun full = simulation.most_answered();
-  const double decoded = full.requests_per_s * replicas, prompts = simulation.way.most_per_s;
+  const double decoded = full.pace * replicas, prompts = simulation.way.most_per_s;
   const double capacity = prompts > 0 ? std::min(prompts, decoded) : decoded;
   const double rate = std::min(s.arrival_rate, capacity);
   const auto settled_load = [&] {

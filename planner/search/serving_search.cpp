@@ -177,14 +177,21 @@ std::vector<const ServingCandidate*> by_room(const ServingScenario& s,
   return order;
 }
 
-// Of the sizes that are ranked the scenario's own limits too, where those are among `kept`.
+// Of the sizes that were tried the scenario's own limits too, where those are among `kept`: of
+// those that are ranked, and of those whose other limits miss what is asked, if they may be the
+// best.
 void simulate_own_limits(const ServingScenario& s, const std::vector<const ServingCandidate*>& kept,
                          ServingSearch& found) {
-  const std::vector<ServingCandidate> ranked = found.best;
-  for (const ServingCandidate& c : ranked) {
+  std::vector<ServingCandidate> tried = found.best;
+  tried.insert(tried.end(), found.nearest.begin(), found.nearest.end());
+  for (const ServingCandidate& c : tried) {
     const ServingChoice own = usual_choice(s, c.choice.sizes, c.choice.weights);
-    const auto at = std::ranges::find_if(kept, [&](const auto* k) { return k->choice == own; });
-    if (at != kept.end() && own != c.choice) try_plan(s, **at, found);
+    const auto is_own = [&](const ServingCandidate& k) { return k.choice == own; };
+    const auto at = std::ranges::find_if(kept, [&](const auto* k) { return is_own(*k); });
+    if (at == kept.end() || std::ranges::any_of(found.best, is_own) ||
+        std::ranges::any_of(found.nearest, is_own))
+      continue;
+    if (c.keeps || may_win(s, **at, near_enough, found)) try_plan(s, **at, found);
   }
 }
 

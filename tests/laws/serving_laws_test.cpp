@@ -46,6 +46,31 @@ TEST_CASE("scenarios that broke a law of serving") {
            "serving: {stack: mindie-2.0, input_tokens: 17, output_tokens: {mean: 1, p95: 3}, "
            "concurrency: 16, prefix_hit_share: 0.5}\n"
            "plan: {pp: 4}\n",
+           // A prompt that fills its blocks had no room for its answer once admitted: it was put
+           // back.
+           "model: llama-2-7b\ncluster: {base: dgx-a100, devices: 8}\n"
+           "serving: {stack: sglang-0.4, input_tokens: 128, output_tokens: 9, arrival_rate: 100, "
+           "prefix_hit_share: 0.5, gpu_memory_utilization: 0.3, block_size: 64}\n"
+           "plan: {pp: 1}\n",
+           // Prompts that stop all decoding keep answers from their end, so those that end in a
+           // while are too many or too few.
+           "model: llama-2-70b\ncluster: {base: dgx-a100, devices: 16}\n"
+           "serving: {stack: sglang-0.4, input_tokens: {min: 1500, max: 4500}, "
+           "output_tokens: {mean: 1, p95: 3}, arrival_rate: 0.5}\n"
+           "plan: {tp: 2}\n",
+           // Of four clients 3.4 have a request in the steps, more than three.
+           "model: deepseek-v2-lite\ncluster: {base: dgx-b200, devices: 4}\n"
+           "serving: {stack: deepseek-2025, input_tokens: 500, output_tokens: 1, concurrency: 16, "
+           "weights: fp8, max_num_batched_tokens: 1024}\n"
+           "plan: {pp: 1}\n",
+           "model: llama-3-8b\ncluster: {base: dgx-b200, devices: 16}\n"
+           "serving: {stack: tensorrt-llm-0.11, input_tokens: {min: 1, max: 1}, "
+           "output_tokens: 1, concurrency: 7}\n"
+           "plan: {disaggregation: {prefill: {dp: 2}, decode: {tp: 4, pp: 2}}}\n",
+           // The scenario's own limits were not tried of sizes whose other limits miss the load.
+           "model: deepseek-v2-lite\ncluster: {base: dgx-h200, devices: 4}\n"
+           "serving: {stack: deepseek-2025, input_tokens: {mean: 17}, "
+           "output_tokens: {mean: 1, p95: 3}, arrival_rate: 100, weights: fp8, kv_cache: fp8}\n",
            // Plans whose capacity the closed form takes for less than what arrives.
            "model: llama-3-8b\ncluster: {base: dgx-h100, devices: 16}\n"
            "serving: {stack: vllm-0.6, input_tokens: {mean: 3000}, "

@@ -111,6 +111,32 @@ TEST_CASE("A chunk takes what the budget leaves beside decoding; whole prompts i
   CHECK(serve(requests, limits, constant(1)).steps == 3);
 }
 
+TEST_CASE("What is admitted has room for its first token, also where prompts fill their blocks") {
+  auto limits = limits_of(8, 5);               // of 16 tokens, two for each request
+  limits.serving.max_num_batched_tokens = 16;  // a prompt a step
+  limits.serving.chunked_prefill = false;
+  const ServedRun run = serve(std::vector<ServedRequest>(9, {0, 16, 3}), limits, constant(1));
+  CHECK(run.preempted == 0);
+}
+
+TEST_CASE("The pace is that of the same requests, whatever waves they come in") {
+  // A second for each token of a prompt, and for each step of answers.
+  const auto clock = [](const StepLoad& load) {
+    StepParts parts;
+    parts.products = Seconds(load.prefill_tokens > 0 ? load.prefill_tokens : 1);
+    return parts;
+  };
+  for (const std::int64_t seqs : {1, 3, 8, 40}) {
+    CAPTURE(seqs);
+    auto limits = limits_of(seqs, 1e9);
+    limits.serving.chunked_prefill = false;
+    limits.serving.max_num_batched_tokens = 64;
+    const std::vector<ServedRequest> requests(120, {0, 10, 5});
+    const auto n = static_cast<double>(seqs);
+    CHECK(serve(requests, limits, clock).pace == doctest::Approx(n / (10 * n + 4)));
+  }
+}
+
 TEST_CASE("A full cache lets requests wait, or puts the latest back") {
   const std::vector<ServedRequest> requests(6, {0, 16, 33});
   auto limits = limits_of(8, 9);  // three whole requests of 49 tokens have 12 blocks
