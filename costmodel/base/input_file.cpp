@@ -175,6 +175,7 @@ std::string file_fingerprint(const std::string& path, std::size_t most) {
   if (!is_regular_file(path)) return {};
   const FileDescriptor in(open(path.c_str(), O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
   if (!in || fstat(in.get(), &file) != 0 || !S_ISREG(file.st_mode)) return {};
+  if (static_cast<std::size_t>(file.st_size) > most) return {};
   Fingerprint print;
   std::array<char, 1 << 16> piece{};
   for (std::size_t size = 0;;) {

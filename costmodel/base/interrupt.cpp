@@ -5,6 +5,7 @@
 
 #include <atomic>
 #include <cstdlib>
+#include <system_error>
 #include <utility>
 
 #include "costmodel/base/error.hpp"
@@ -52,13 +53,16 @@ OnInterrupt::OnInterrupt(std::function<AfterSignal(int)> say) : say_(std::move(s
   pthread_sigmask(SIG_BLOCK, &signals, nullptr);
   try {
     thread_ = std::thread([this, signals] { watch(signals, say_); });
-  } catch (...) {  // the signals go on ending the process
+  } catch (const std::system_error&) {  // there are no more: signals go on ending the process
+    pthread_sigmask(SIG_UNBLOCK, &signals, nullptr);
+  } catch (...) {
     pthread_sigmask(SIG_UNBLOCK, &signals, nullptr);
     throw;
   }
 }
 
 OnInterrupt::~OnInterrupt() {
+  if (!thread_.joinable()) return;
   pthread_kill(thread_.native_handle(), over);
   thread_.join();
   const sigset_t signals = watched();

@@ -265,8 +265,11 @@ std::vector<AfterPipeline> after_pipeline(const PlanInputs& in,
     const AlikeStages::Kind& rank = in.alike->kinds[i];
     const RankPass pass = pass_of(in, rows, rank);
     AfterPipeline& after = all.emplace_back(after_pipeline(in, weights[i], pass, tensor));
-    // The host launches on while the device waits for the last sums.
-    const Seconds lead = pass.lead + after.gradient_exposed;
+    // The host launches on while the device waits for the last sums, and for what it gathers beside
+    // the first pass.
+    const Seconds gathers =
+        in.on.training.overlap.overlap_param_gather ? after.gather_exposed : Seconds(0);
+    const Seconds lead = pass.lead + after.gradient_exposed + gathers;
     after.optimizer = max(after.optimizer, launches_of_step(in, rank) - lead);
   }
   if (in.plan.offload.optimizer > 0) share_with_host(in, weights, all);

@@ -9,6 +9,7 @@
 #include <mutex>
 #include <new>
 #include <sstream>
+#include <system_error>
 #include <thread>
 
 #include "costmodel/base/console.hpp"
@@ -83,8 +84,12 @@ class Batch {
     const int cores = std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
     const int wanted = options_.jobs > 0 ? options_.jobs : cores;
     std::vector<std::jthread> threads;
-    for (int i = 0; i < std::min<int>(wanted, static_cast<int>(jobs_.size())); ++i)
-      threads.emplace_back([this] { work(); });
+    try {
+      for (int i = 1; i < std::min<int>(wanted, static_cast<int>(jobs_.size())); ++i)
+        threads.emplace_back([this] { work(); });
+    } catch (const std::system_error&) {  // there are no more: those that there are share the work
+    }
+    work();
     threads.clear();
     if (told_) clear_progress();
     if (fault_) std::rethrow_exception(fault_);

@@ -231,6 +231,13 @@ TEST_CASE("scenarios that broke a law of training") {
            "cluster: {base: selene, devices: 12}\n"
            "training: {global_batch: 6, sequence: 1024, stack: {base: torchtitan}}\n"
            "plan: {pp: 1}\n",
+           // ... and for what is gathered beside the first forward.
+           "model: {kind: gpt, hidden: 256, vocab: 128256, layers: 10, heads: 4, "
+           "tie_embeddings: false}\n"
+           "cluster: {base: pcie-8x-a100}\n"
+           "training: {global_batch: 16, sequence: 2048, stack: {base: torchtitan}, "
+           "overlap: {cuda_graph: [attn]}}\n"
+           "plan: {pp: 1}\nsearch: {zero: [2]}\n",
        }) {
     CAPTURE(yaml);
     CHECK(broken_training_law(yaml).value_or("") == "");

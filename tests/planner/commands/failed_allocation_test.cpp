@@ -54,4 +54,20 @@ TEST_CASE("no failed allocation ends a command by a signal" * doctest::skip(sani
   }
 }
 
+TEST_CASE("a command that may begin no thread does its work in one" * doctest::skip(sanitized)) {
+  const Scratch scratch;
+  scratch.write("llama.yaml", cli::llama);
+  for (const char* command : {"plan tiny-gpt-cpu", "evaluate llama.yaml", "plan llama.yaml",
+                              "batch llama.yaml --out o --command evaluate --quiet"}) {
+    setenv("NO_THREADS", "1", 1);
+    setenv("LD_PRELOAD", SHARDPLAN_FAILED_ALLOCATION, 1);
+    const Run ended = run(program::words_of(command), scratch);
+    unsetenv("LD_PRELOAD");
+    unsetenv("NO_THREADS");
+    CAPTURE(command);
+    CAPTURE(ended.err);
+    CHECK(ended.status == 0);
+  }
+}
+
 }  // namespace failed_allocation_test

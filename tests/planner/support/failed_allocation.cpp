@@ -1,5 +1,9 @@
 // A library to be loaded before a program: its FAIL_AT-th call of malloc() fails, once. It counts
-// from where the other libraries are ready, and the program's own code begins.
+// from where the other libraries are ready, and the program's own code begins. With NO_THREADS set
+// no thread begins.
+#include <dlfcn.h>
+#include <pthread.h>
+
 #include <atomic>
 #include <cerrno>
 #include <cstddef>
@@ -25,5 +29,11 @@ void* malloc(std::size_t size) {
   if (++calls != failing) return __libc_malloc(size);
   errno = ENOMEM;
   return nullptr;
+}
+
+int pthread_create(pthread_t* thread, const pthread_attr_t* how, void* (*work)(void*), void* on) {
+  if (std::getenv("NO_THREADS") != nullptr) return EAGAIN;
+  using Create = int (*)(pthread_t*, const pthread_attr_t*, void* (*)(void*), void*);
+  return reinterpret_cast<Create>(dlsym(RTLD_NEXT, "pthread_create"))(thread, how, work, on);
 }
 }
