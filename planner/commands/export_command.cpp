@@ -139,8 +139,6 @@ CommandResult export_serving(const Session& session) {
   refuse_if(!session.options.save_dir.empty() || !session.options.site.empty(),
             "--save-dir and --site are of scripts of training",
             "write the launch with --out launch.sh");
-  refuse_if(!session.options.for_version.empty(), "--for-version is of a training framework",
-            "leave it out: the scenario's stack names the engine's version");
   ServingScenario written = load_serving(session);
   const auto best = settled_serving(written);
   // One launch has no words for two pools; a plan that is written with them is refused.
@@ -148,7 +146,8 @@ CommandResult export_serving(const Session& session) {
   if (free) written.plan.together = true;
   const auto s = free && best && best->plan.disaggregation ? settled_serving(written) : best;
   if (!s) return without_serving_plan(session, written);
-  EngineLaunch launch = engine_launch(*s, sizes_of(*s), session.options.to);
+  EngineLaunch launch =
+      engine_launch(*s, sizes_of(*s), session.options.to, session.options.for_version);
   if (free && best->plan.disaggregation) {
     launch.notes.emplace_back(
         "the best plan has devices of their own for prompts, for which one launch has no words: "

@@ -5,10 +5,12 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <iterator>
 
 #include "costmodel/base/error.hpp"
 #include "costmodel/base/escape.hpp"
 #include "costmodel/serving/serving_reader.hpp"
+#include "planner/frameworks/framework_version.hpp"
 
 namespace planner {
 
@@ -70,9 +72,40 @@ void add_vllm_nodes(const ServingSizes& sizes, const Nodes& nodes, LaunchArgumen
   }
 }
 
+// Independent replicas that one launch would join. vLLM cuts the experts of a layer over all ranks
+// of all of them (model_executor/layers/fused_moe/config.py, FusedMoEParallelConfig); SGLang
+// refuses several that are on several nodes each (server_args.py, check_server_args).
+bool stands_alone(const ServingScenario& s, const ServingSizes& sizes, bool vllm) {
+  if (sizes.dp == 1 || sizes.spreads_experts()) return false;
+  return vllm ? s.model.experts > 0 : nodes_of(s, sizes).cut;
+}
+
+// vLLM spreads the experts of a layer over all tensor ranks of it, or none.
+void require_experts(const ServingScenario& s, const ServingSizes& sizes) {
+  if (sizes.ep == 1 || sizes.ep == sizes.tp || sizes.ep == sizes.tp * sizes.dp) return;
+  throw ConfigError(s.plan.ep_mark,
+                    fmt::format("vLLM spreads experts over all {} tensor ranks of a replica, over "
+                                "those of all replicas, or not at all",
+                                sizes.tp),
+                    fmt::format("set plan.ep to 1, {} or {}", sizes.tp, sizes.tp * sizes.dp));
+}
+
 // A launch takes the scenario's longest request where no length is written.
-std::int64_t launched_length(const ServingSpec& s) {
-  return s.length_open ? longest_request(s) : s.max_model_len;
+std::int64_t launched_length(const ServingScenario& s) {
+  return s.serving.length_open ? longest_request(s.serving) : s.serving.max_model_len;
+}
+
+// Both engines refuse more than the model's config.json has (vllm/config/model.py,
+// _get_and_verify_max_len; sglang/srt/configs/model_config.py).
+void require_context(const ServingScenario& s) {
+  const std::int64_t longest = launched_length(s), most = s.model.context_length;
+  if (most == 0 || longest <= most) return;
+  throw ConfigError({s.file, 0, 0},
+                    fmt::format("no engine starts with requests of {} tokens, prompt and answer, "
+                                "for a model of {}",
+                                longest, most),
+                    "shorten input_tokens or output_tokens, or raise model.context_length where "
+                    "the checkpoint's positions are scaled");
 }
 
 // vLLM starts with as many tokens a step as sequences, and, where prompts are not cut, with a step
@@ -80,7 +113,7 @@ std::int64_t launched_length(const ServingSpec& s) {
 // leaves open follows.
 ServingLimits startable(const ServingScenario& s) {
   ServingLimits limits = s.serving.limits;
-  const std::int64_t longest = launched_length(s.serving);
+  const std::int64_t longest = launched_length(s);
   if (!limits.chunked_prefill && limits.max_num_batched_tokens < longest) {
     if (!s.serving.tokens_open) {
       throw ConfigError({s.file, 0, 0},
@@ -124,7 +157,7 @@ LaunchArguments vllm_arguments(const ServingScenario& s, const ServingSizes& siz
   if (sizes.dp > 1) all.emplace_back("data-parallel-size", std::to_string(sizes.dp));
   add_vllm_nodes(sizes, nodes, all);
   if (sizes.ep > 1) all.emplace_back("enable-expert-parallel", "");
-  all.emplace_back("max-model-len", std::to_string(launched_length(s.serving)));
+  all.emplace_back("max-model-len", std::to_string(launched_length(s)));
   all.emplace_back("max-num-seqs", std::to_string(limits.max_num_seqs));
   all.emplace_back("max-num-batched-tokens", std::to_string(limits.max_num_batched_tokens));
   all.emplace_back(limits.chunked_prefill ? "enable-chunked-prefill" : "no-enable-chunked-prefill",
@@ -199,7 +232,8 @@ LaunchArguments sglang_arguments(const ServingScenario& s, const ServingSizes& s
   if (!s.serving.cuda_graphs) all.emplace_back("disable-cuda-graph", "");
   // It ends an answer two tokens before the context does (managers/scheduler.py).
   constexpr std::int64_t kept = 2;
-  all.emplace_back("context-length", std::to_string(launched_length(s.serving) + kept));
+  const std::int64_t wanted = launched_length(s) + kept, most = s.model.context_length;
+  all.emplace_back("context-length", std::to_string(most > 0 ? std::min(wanted, most) : wanted));
   if (s.serving.cpu_offload.value > 0) {
     all.emplace_back("cpu-offload-gb",
                      fmt::format("{:.0f}", std::ceil(s.serving.cpu_offload.value / bytes_of_gib)));
@@ -254,6 +288,44 @@ std::vector<std::string> launch_notes(const ServingScenario& s, const ServingSiz
   return notes;
 }
 
+std::string alone_note(const ServingSizes& all, bool vllm) {
+  return fmt::format(
+      "this starts one of {} replicas: start it for each, on {} devices and a --port of its own "
+      "(CUDA_VISIBLE_DEVICES), and spread the requests over them; {}",
+      all.dp, all.replica(),
+      vllm ? "--data-parallel-size would cut the experts over all of them"
+           : "--dp-size is refused where a replica takes several nodes");
+}
+
+// In the words of a release, which a stack's engine of years does not have.
+void write_launch_for(const FrameworkVersion& release, EngineLaunch& launch) {
+  FrameworkCall call;
+  for (const auto& [name, value] : launch.arguments)
+    call.arguments.push_back("--" + name + (value.empty() ? "" : " " + value));
+  std::ranges::move(write_for(release, call), std::back_inserter(launch.notes));
+  launch.arguments.clear();
+  for (std::string rest : call.arguments) {
+    while (!rest.empty()) {  // a word may stand for several: "--name value --name value"
+      const std::size_t next = std::min(rest.find(" --"), rest.size());
+      const std::string one = rest.substr(0, next);
+      const std::size_t end = std::min(one.find(' '), one.size());
+      launch.arguments.emplace_back(one.substr(2, end - 2),
+                                    one.substr(std::min(end + 1, one.size())));
+      rest.erase(0, next + 1);
+    }
+  }
+}
+
+// With the engine and its version, which an import reads.
+std::string head_of(const ServingScenario& s, const ServingSizes& all) {
+  const std::string& engine = s.serving.engine.name;
+  const std::size_t at = engine.rfind('-');
+  std::string head = fmt::format("{} on {} devices", printable(s.model_text), all.devices());
+  if (at != std::string::npos && (engine.starts_with("vllm-") || engine.starts_with("sglang-")))
+    head += fmt::format(", for {}=={}", engine.substr(0, at), engine.substr(at + 1));
+  return head;
+}
+
 bool holds(const LaunchArguments& all, std::string_view word) {
   return std::ranges::any_of(
       all, [&](const auto& argument) { return argument.second.find(word) != std::string::npos; });
@@ -288,8 +360,8 @@ std::string script_of(const std::string& head, const EngineLaunch& launch, const
 
 }  // namespace
 
-EngineLaunch engine_launch(const ServingScenario& s, const ServingSizes& sizes,
-                           const std::string& target) {
+EngineLaunch engine_launch(const ServingScenario& s, const ServingSizes& all,
+                           const std::string& target, const std::string& version) {
   const bool vllm = target == "vllm";
   if (!vllm && target != "sglang") {
     throw ConfigError({},
@@ -302,12 +374,18 @@ EngineLaunch engine_launch(const ServingScenario& s, const ServingSizes& sizes,
     throw ConfigError(s.plan.mark, "prompts and decoding on devices of their own are two launches",
                       "export each with plan.tp, pp, ep and dp of its own");
   }
+  require_context(s);
+  if (vllm) require_experts(s, all);
+  ServingSizes sizes = all;  // of this launch
+  const bool alone = stands_alone(s, all, vllm);
+  if (alone) sizes.dp = 1;
   const Nodes nodes = nodes_of(s, sizes);
   EngineLaunch launch;
   launch.arguments = vllm ? vllm_arguments(s, sizes, nodes) : sglang_arguments(s, sizes, nodes);
   launch.notes = launch_notes(s, sizes, nodes, vllm);
-  launch.text = script_of(fmt::format("{} on {} devices", printable(s.model_text), sizes.devices()),
-                          launch, nodes, vllm);
+  if (alone) launch.notes.push_back(alone_note(all, vllm));
+  if (!version.empty()) write_launch_for(framework_version(target, version), launch);
+  launch.text = script_of(head_of(s, all), launch, nodes, vllm);
   return launch;
 }
 

@@ -20,8 +20,10 @@ struct EngineLaunch {
 };
 
 // `target`: "vllm" or "sglang". Throws ConfigError for another one, and for a plan that a single
-// launch has no words for.
+// launch has no words for. `version`: a release of configs/frameworks, in whose words it is; empty:
+// in those of the scenario's stack.
 EngineLaunch engine_launch(const costmodel::ServingScenario& scenario,
-                           const costmodel::ServingSizes& sizes, const std::string& target);
+                           const costmodel::ServingSizes& sizes, const std::string& target,
+                           const std::string& version = "");
 
 }  // namespace planner

@@ -136,3 +136,49 @@ TEST_CASE("SGLang's words for host memory, pipelines, experts and blocks") {
   CHECK_THROWS_WITH_AS(text_of(small("sglang-0.5", ", block_size: 24"), "sglang"),
                        Contains("no multiple of blocks of 24"), costmodel::ConfigError);
 }
+
+TEST_CASE("independent replicas that one launch would join are launches of their own") {
+  const auto several = small("vllm-0.11", "", "{tp: 2, ep: 2, dp: 4}", "qwen3-30b-a3b");
+  const auto launch = engine_launch(several, sizes_of(several), "vllm");
+  CHECK_FALSE(holds(launch.text, "  --data-parallel-size "));
+  CHECK(holds(launch.text, "--enable-expert-parallel"));
+  CHECK(holds(launch.text, "one of 4 replicas"));
+  const auto dense = small("vllm-0.11", "", "{tp: 2, dp: 4}");
+  CHECK(holds(text_of(dense, "vllm"), "--data-parallel-size 4"));
+  const auto cut = served::scenario("input_tokens: 8, output_tokens: 8, requests: 1",
+                                    "qwen3-30b-a3b", "dgx-h100", 32, "{tp: 8, pp: 2, dp: 2}");
+  CHECK_FALSE(holds(text_of(cut, "sglang"), "  --dp-size"));
+  CHECK(holds(text_of(cut, "sglang"), "--nnodes 2 "));
+  CHECK(holds(text_of(cut, "sglang"), "start it for each"));
+  const auto part = small("vllm-0.11", "", "{tp: 4, ep: 2, dp: 1}", "qwen3-30b-a3b");
+  CHECK_THROWS_WITH_AS(text_of(part, "vllm"), Contains("set plan.ep to 1, 4 or 4"),
+                       costmodel::ConfigError);
+  CHECK(holds(text_of(part, "sglang"), "--ep-size 2"));
+}
+
+TEST_CASE("no engine starts with more tokens than the model takes") {
+  const auto longer = small("vllm-0.11", "", "{tp: 1}", "pythia-160m");  // 2,048
+  CHECK(holds(text_of(longer, "sglang"), "--context-length 1282"));
+  auto most = longer;
+  most.model.context_length = 1281;
+  CHECK(holds(text_of(most, "sglang"), "--context-length 1281"));
+  most.model.context_length = 1279;
+  for (const char* engine : {"vllm", "sglang"})
+    CHECK_THROWS_WITH_AS(text_of(most, engine), Contains("for a model of 1279"),
+                         costmodel::ConfigError);
+}
+
+TEST_CASE("in the words of a release, and with the engine that an import reads") {
+  const auto plain = small("sglang-0.5", ", cuda_graphs: false");
+  const auto launch = engine_launch(plain, sizes_of(plain), "sglang", "0.5.17");
+  CHECK(holds(launch.text, "--cuda-graph-backend-decode disabled"));
+  CHECK(holds(launch.text, "--cuda-graph-backend-prefill disabled"));
+  CHECK_FALSE(holds(launch.text, "  --disable-cuda-graph"));
+  CHECK(holds(launch.notes.back(), "SGLang 0.5.17 has"));
+  CHECK(holds(launch.text, ", for sglang==0.5\n"));
+  const auto older = small("vllm-0.6", ", swap_space_bytes: 8 GiB");
+  CHECK_THROWS_WITH_AS(engine_launch(older, sizes_of(older), "vllm", "0.26"),
+                       Contains("vLLM 0.26 has no --swap-space"), costmodel::ConfigError);
+  CHECK_THROWS_WITH_AS(engine_launch(older, sizes_of(older), "vllm", "1.0"),
+                       Contains("known: 0.18, 0.26"), costmodel::ConfigError);
+}
