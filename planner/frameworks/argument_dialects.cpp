@@ -132,8 +132,12 @@ Value swift_targets(const SetField* set) {
   return list.items.empty() ? scalar_value("all-linear") : list;
 }
 
+std::string tuner_of(const Dialect& in) {
+  return in.word("tuner_type", in.word("train_type", "full"));
+}
+
 void put_swift_adapters(ImportedJob& job, const Dialect& in) {
-  const std::string tuner = in.word("tuner_type", in.word("train_type", "full"));
+  const std::string tuner = tuner_of(in);
   if (tuner == "full") return;
   if (tuner != "lora") {
     const SetField* set = in.find(in.find("tuner_type") != nullptr ? "tuner_type" : "train_type");
@@ -149,7 +153,6 @@ void put_swift_adapters(ImportedJob& job, const Dialect& in) {
     tuning.set("dropout", scalar_value(dropout));
   Value* training = job.scenario.find("training");
   training->set("fine_tuning", std::move(tuning));
-  training->find("stack")->set("base", scalar_value("megatron-bridge"));
 }
 
 void name_swift_model(ImportedJob& job, const Dialect& in) {
@@ -275,6 +278,8 @@ ImportedJob import_swift_megatron(const std::string& text, const std::string& fi
   std::erase_if(in.arguments.list, [&](const MegatronArgument& one) {
     return std::ranges::find(own, one.flag) != own.end();
   });
+  // Megatron-LM's own stack has no adapters.
+  if (tuner_of(in) != "full") in.arguments.stack = bridge_stack;
   ImportedJob job = import_megatron(in.arguments);
   job.format = JobFormat::ms_swift;
   assume_sequence(job);

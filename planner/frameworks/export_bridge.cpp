@@ -8,6 +8,7 @@
 
 #include "costmodel/base/escape.hpp"
 #include "planner/frameworks/export_megatron.hpp"
+#include "planner/frameworks/megatron_script.hpp"
 #include "planner/frameworks/torchrun_script.hpp"
 
 namespace planner {
@@ -156,6 +157,7 @@ OverridesScript export_bridge(const Scenario& scenario, const ParallelPlan& plan
   const auto fields = export_overrides(megatron, scenario, plan, OverrideTarget::bridge);
   OverridesScript out;
   out.notes = megatron.notes;
+  note_stack(scenario.training.stack, bridge_stack, out.notes);
   add_notes(scenario, fields.without, out.notes);
   const std::vector<Override> data = data_of(scenario), run = run_of();
   for (const auto& part : {fields.list, data, run})

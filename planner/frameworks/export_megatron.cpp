@@ -13,6 +13,7 @@
 #include "planner/frameworks/framework_version.hpp"
 #include "planner/frameworks/megatron_hybrid.hpp"
 #include "planner/frameworks/megatron_rules.hpp"
+#include "planner/frameworks/megatron_script.hpp"
 #include "planner/frameworks/megatron_words.hpp"
 
 namespace planner {
@@ -539,6 +540,8 @@ MegatronExport export_megatron(const Scenario& scenario, const ParallelPlan& pla
       "--rope-scaling-factor is (megatron/training/argument_utils.py): see to it before you "
       "train");
   out.note_if(scenario.training.packing.any(), samples_note);
+  if (program != MegatronProgram::configurations)
+    note_stack(scenario.training.stack, megatron_stack, exported.notes);
   note_unsaid(exported.unsaid, scenario, exported.notes);
   write_environment(plan, scenario.training, exported);
   return exported;

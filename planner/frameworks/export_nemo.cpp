@@ -11,6 +11,7 @@
 #include "planner/exchange/exported.hpp"
 #include "planner/frameworks/export_megatron.hpp"
 #include "planner/frameworks/megatron_rules.hpp"
+#include "planner/frameworks/megatron_script.hpp"
 #include "planner/frameworks/torchrun_script.hpp"
 
 namespace planner {
@@ -171,6 +172,7 @@ OverridesScript export_nemo(const Scenario& scenario, const ParallelPlan& plan) 
   for (const auto& part : {precision_of(scenario, plan), run_of_nemo()})
     out.overrides.insert(out.overrides.end(), part.begin(), part.end());
   out.notes = megatron.notes;
+  note_stack(scenario.training.stack, megatron_stack, out.notes);
   out.notes.emplace_back("NeMo 3 has no language models: there, export to megatron-bridge");
   add_learned_positions(scenario, out.notes);
   for (const auto& argument : fields.without) {

@@ -9,6 +9,8 @@
 #include <utility>
 
 #include "costmodel/base/escape.hpp"
+#include "costmodel/config/search_path.hpp"
+#include "costmodel/plan/stack_reader.hpp"
 #include "planner/frameworks/megatron_model.hpp"
 #include "planner/frameworks/megatron_plan.hpp"
 #include "planner/frameworks/megatron_training.hpp"
@@ -90,7 +92,12 @@ bool is_decided_elsewhere(std::string_view key) {
 
 }  // namespace
 
-MegatronImport::MegatronImport(const MegatronArguments& arguments) : arguments_(arguments) {
+MegatronImport::MegatronImport(const MegatronArguments& arguments)
+    : arguments_(arguments),
+      kernels_(
+          read_stack(resolve_config(config_path({}), "stacks", scalar_value(arguments.stack)).value,
+                     arguments.stack)
+              .kernels) {
   job.format = JobFormat::megatron;
 }
 

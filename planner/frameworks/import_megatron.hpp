@@ -11,6 +11,7 @@
 #include <string_view>
 #include <vector>
 
+#include "costmodel/plan/stack_spec.hpp"
 #include "planner/exchange/imported_job.hpp"
 #include "planner/frameworks/megatron_arguments.hpp"
 #include "planner/frameworks/megatron_words.hpp"
@@ -48,6 +49,7 @@ class MegatronImport {
   }
   [[noreturn]] void refuse(std::string_view flag, const std::string& why) const;
   const MegatronArguments& arguments() const { return arguments_; }
+  const costmodel::StackKernels& kernels() const { return kernels_; }  // of the stack itself
 
   // Keys of the scenario, dotted.
   void put(std::string_view key, const std::string& text, const costmodel::Mark& mark = {});
@@ -68,6 +70,7 @@ class MegatronImport {
   void put(std::string_view key, costmodel::Value value);
 
   const MegatronArguments& arguments_;
+  costmodel::StackKernels kernels_;
   std::set<std::string, std::less<>> used_;
 };
 

@@ -11,6 +11,7 @@
 #include "planner/exchange/fitting_adapters.hpp"
 #include "planner/frameworks/import_megatron.hpp"
 #include "planner/frameworks/launcher_words.hpp"
+#include "planner/frameworks/megatron_script.hpp"
 #include "planner/frameworks/override_words.hpp"
 #include "planner/frameworks/overrides_text.hpp"
 
@@ -248,10 +249,9 @@ Value adapted_products(const SetField& modules, ImportedJob& job) {
 // Those of `cfg.peft`; a rank that is not written is 32 (peft/lora.py).
 void read_adapters(const OverridesText& text, ImportedJob& job) {
   Value* training = job.scenario.find("training");
-  Value* stack = training == nullptr ? nullptr : training->find("stack");
   const bool adapts = std::ranges::any_of(
       text.fields, [](const SetField& set) { return set.field.starts_with("peft."); });
-  if (!adapts || stack == nullptr || !stack->is_map()) return;
+  if (!adapts || training == nullptr) return;
   Value tuning;
   tuning.set("method", scalar_value("lora"));
   tuning.set("rank", scalar_value("32"));
@@ -267,9 +267,6 @@ void read_adapters(const OverridesText& text, ImportedJob& job) {
       job.left_out.push_back(written(set) + ": a key of ours is missing");
     }
   }
-  // Megatron-LM's stacks have no adapters; the loss stays that of the fields.
-  stack->set("base", scalar_value("megatron-bridge"));
-  if (training->find("loss") == nullptr) training->set("loss", scalar_value("native"));
   training->set("fine_tuning", std::move(tuning));
 }
 
@@ -290,8 +287,10 @@ ImportedJob import_overrides(const std::string& text, const std::string& file) {
   const OverridesText read = read_overrides(text, file);
   Translation translation(read);
   translation.translate();
+  const bool nemo = holds_nemo_overrides(text);
+  translation.arguments.stack = noted_stack(text, nemo ? megatron_stack : bridge_stack);
   ImportedJob job = import_megatron(translation.arguments);
-  job.format = holds_nemo_overrides(text) ? JobFormat::nemo : JobFormat::bridge;
+  job.format = nemo ? JobFormat::nemo : JobFormat::bridge;
   job.left_out.insert(job.left_out.end(), translation.left_out.begin(), translation.left_out.end());
   for (const std::string& line : read.computed) {
     if (!is_harmless_override(line)) job.left_out.push_back(line + ": it is computed");

@@ -12,6 +12,10 @@
 
 namespace planner {
 
+// The stacks of configs/stacks that stand for these programs of today.
+inline constexpr std::string_view megatron_stack = "megatron-core-2026",
+                                  bridge_stack = "megatron-bridge";
+
 struct MegatronArgument {
   std::string flag;                 // "--num-layers"
   std::vector<std::string> values;  // none for a switch
@@ -27,6 +31,7 @@ struct MegatronArguments {
   std::int64_t nodes = 0;       // where world_size is not known
   bool from_log = false;        // every argument is there, those at their defaults too
   std::string tokenizer;        // of a variable of the script; empty: none
+  std::string stack = std::string(megatron_stack);  // whose kernels the arguments depart from
   std::vector<std::string> notes;
 
   const MegatronArgument* find(std::string_view flag) const {

@@ -1,5 +1,7 @@
 #include "planner/frameworks/megatron_script.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <optional>
 #include <sstream>
@@ -17,6 +19,8 @@
 namespace planner {
 
 namespace {
+
+constexpr std::string_view priced_upon = "priced upon the stack ";
 
 bool is_flag(const std::string& word) { return word.size() > 2 && word.starts_with("--"); }
 bool is_program(const std::string& word) { return word.ends_with(".py"); }
@@ -130,6 +134,22 @@ std::vector<std::string> words_of(const std::string& text) {
   return all;
 }
 
+std::vector<std::string> known_stacks() {
+  return costmodel::config_names(costmodel::config_path({}), "stacks");
+}
+
+// Of a stack that is written as a map it has the title of its base.
+std::string name_of(const costmodel::StackSpec& stack) {
+  if (!stack.name.empty()) return stack.name;
+  for (const std::string& name : known_stacks()) {
+    const auto file = costmodel::resolve_config(costmodel::config_path({}), "stacks",
+                                                costmodel::scalar_value(name));
+    const costmodel::Value* title = file.value.find("title");
+    if (title != nullptr && title->text == stack.title) return name;
+  }
+  return "";
+}
+
 // MODEL_ARGS of Megatron-LM's functional tests: a map of flags, where `true` is the flag alone and
 // the last of several counts (tests/functional_tests/shell_test_utils/_run_training.sh).
 MegatronArguments arguments_in_yaml(const std::string& text, const std::string& file) {
@@ -174,6 +194,24 @@ bool holds_megatron_flags(const std::string& text) {
          text.find("--tensor-model-parallel-size") != std::string::npos;
 }
 
+void note_stack(const costmodel::StackSpec& stack, std::string_view own,
+                std::vector<std::string>& notes) {
+  const std::string name = name_of(stack);
+  if (!name.empty() && name != own) {
+    notes.push_back(fmt::format("{}{} (training.stack), and is read so again", priced_upon, name));
+  }
+}
+
+std::string noted_stack(const std::string& text, std::string_view own) {
+  const std::string begin = fmt::format("# Note: {}", priced_upon);
+  const std::size_t at = text.find(begin);
+  if (at == std::string::npos) return std::string(own);
+  std::string name = text.substr(at + begin.size());
+  name.resize(std::min(name.size(), name.find_first_of(" \n")));
+  const auto known = known_stacks();
+  return std::ranges::find(known, name) == known.end() ? std::string(own) : name;
+}
+
 MegatronArguments read_megatron_script(const std::string& text, const std::string& file) {
   if (has_line(text, "MODEL_ARGS:")) return arguments_in_yaml(text, file);
   const ShellScript script =
@@ -183,6 +221,7 @@ MegatronArguments read_megatron_script(const std::string& text, const std::strin
   out.list = arguments_of(command.arguments);
   const Launched launched = launched_by(script, command.launcher);
   out.tokenizer = tokenizer_of(script);
+  out.stack = noted_stack(text, megatron_stack);
   out.world_size = launched.world_size;
   out.per_node = launched.per_node;
   out.nodes = launched.nodes;

@@ -4,9 +4,13 @@
 
 #include <algorithm>
 
+#include "costmodel/plan/loss_kernel.hpp"
+
 #include "planner/frameworks/megatron_stacks.hpp"
 
 namespace planner {
+
+using namespace costmodel;
 
 namespace {
 
@@ -50,32 +54,39 @@ void read_precisions(MegatronImport& in) {
 
 // What the flags say of the stack's kernels, where they depart from it.
 void read_stack(MegatronImport& in) {
-  in.put("training.stack.base", "megatron-core-2026");
+  const StackKernels& own = in.kernels();
+  in.put("training.stack.base", in.arguments().stack);
   const std::string backend = in.text("--attention-backend", "auto");
   const bool local = in.text("--transformer-impl", "transformer_engine") == "local";
   const bool flash = in.has("--use-flash-attn");
   const bool plain = local && !flash && backend == "auto";  // DotProductAttention of its layer spec
   // Neither FlashAttention nor cuDNN has an fp32 kernel.
-  const costmodel::Value* precision = in.job.scenario.find("training")->find("precision");
+  const Value* precision = in.job.scenario.find("training")->find("precision");
   const bool full = precision != nullptr && precision->text == "fp32";
-  if (backend == "unfused" || backend == "local" || plain || full)
-    in.put("training.stack.attention", "unfused");
-  if (in.has("--no-masked-softmax-fusion")) in.put("training.stack.fused_softmax", "false");
-  if (in.any({"--no-bias-gelu-fusion", "--no-bias-swiglu-fusion"}) && !in.arguments().from_log)
-    in.put("training.stack.fused_bias_activation", "false");
-  if (in.has("--no-bias-dropout-fusion")) in.put("training.stack.fused_bias_dropout_add", "false");
-  if (in.has("--no-rope-fusion")) in.put("training.stack.fused_rotary", "false");
-  if (in.has("--moe-router-fusion")) in.put("training.stack.fused_router", "true");
+  const bool unfused = backend == "unfused" || backend == "local" || plain || full;
+  if (unfused != (own.attention == AttentionKernel::unfused))
+    in.put("training.stack.attention", unfused ? "unfused" : "flash");
+  const auto set = [&](const char* key, bool is, bool usual) {
+    if (is != usual) in.put(fmt::format("training.stack.{}", key), is ? "true" : "false");
+  };
+  const bool separate = in.any({"--no-bias-gelu-fusion", "--no-bias-swiglu-fusion"});
+  set("fused_softmax", !in.has("--no-masked-softmax-fusion"), own.fused_softmax);
+  set("fused_bias_activation", !separate || in.arguments().from_log, own.fused_bias_activation);
+  set("fused_bias_dropout_add", !in.has("--no-bias-dropout-fusion"), own.fused_bias_dropout_add);
+  set("fused_rotary", !in.has("--no-rope-fusion"), own.fused_rotary);
+  const bool router = in.has("--moe-router-fusion");
+  if (router || in.has_experts()) set("fused_router", router, own.fused_router);
 }
 
-// Where it departs from the stack's, which is native.
+// Where it departs from the stack's.
 void read_loss(MegatronImport& in) {
   const bool fused = in.has("--cross-entropy-loss-fusion");
   const std::string kernel = in.text("--cross-entropy-fusion-impl", "native");
   if (kernel != "native" && kernel != "te")
     in.refuse("--cross-entropy-fusion-impl", "is no loss of Megatron-LM");
-  if (!fused) return in.put("training.loss", "unfused");
-  if (kernel == "te") in.put("training.loss", kernel);
+  const std::string loss = fused ? kernel : "unfused";
+  if (loss != loss_kernel_names.at(static_cast<std::size_t>(in.kernels().loss)))
+    in.put("training.loss", loss);
 }
 
 void read_graphs(MegatronImport& in) {

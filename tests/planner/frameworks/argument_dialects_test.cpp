@@ -82,6 +82,11 @@ TEST_CASE("adapters under ms-swift's names, and what is priced as something else
   REQUIRE(tuning != nullptr);
   CHECK(tuning->find("rank")->text == "16");
   CHECK(tuning->find("targets")->items.size() == 4);
+  // That stack's own router is fused, and its loss Transformer Engine's; ms-swift's are not.
+  const ImportedJob sparse = of_swift(" --tuner_type lora --num_experts 8 --moe_router_topk 2");
+  CHECK(sparse.scenario.find("training")->find("stack")->find("base")->text == "megatron-bridge");
+  CHECK(sparse.scenario.find("training")->find("stack")->find("fused_router")->text == "false");
+  CHECK(at(sparse, "training", "loss") == "native");
   CHECK(of_swift(" --tuner_type lora_llm").left_out.size() == 1);
   CHECK(fixtures::contains(of_swift(" --rlhf_type dpo").left_out.front(), "rlhf_type dpo"));
 }

@@ -113,6 +113,28 @@ TEST_CASE("Python that sets fields is read too") {
   CHECK(plan->find("tp")->text == "4");
   CHECK(plan->find("micro_batch")->text == "2");
   CHECK(fixtures::contains(job.missing.back().remedy, "llama3_70b_pretrain_config"));
+  const costmodel::Value* training = job.scenario.find("training");
+  CHECK(training->find("stack")->find("base")->text == "megatron-bridge");
+  CHECK(training->find("loss")->text == "unfused");
+}
+
+TEST_CASE("a plan comes back upon the stack that priced it, Megatron-Bridge's own or another") {
+  for (const char* stack : {"megatron-bridge", "megatron-core-2026", "nemo-2025",
+                            "{base: megatron-core-2025, fused_rotary: false}"}) {
+    const Scenario in =
+        scenarios::read(std::string("model: qwen3-30b-a3b\ncluster: {base: dgx-h100, devices: 16}\n"
+                                    "training: {global_batch: 64, sequence: 4096, stack: ") +
+                        stack + "}\nplan: {ep: 8, dp: 16}\n");
+    const auto exported = planner::export_bridge(in, resolve_plan(in));
+    const Scenario out =
+        scenario_of(planner::import_overrides(exported.script, "x.sh"), "dgx-h100");
+    CHECK_MESSAGE(in.training.stack.title == out.training.stack.title, stack);
+    CHECK_MESSAGE(in.training.stack.kernels.fused_router == out.training.stack.kernels.fused_router,
+                  stack);
+    CHECK_MESSAGE(in.training.stack.kernels.fused_rotary == out.training.stack.kernels.fused_rotary,
+                  stack);
+    CHECK_MESSAGE(in.training.stack.kernels.loss == out.training.stack.kernels.loss, stack);
+  }
 }
 
 TEST_CASE("the adapters of a fine-tuning, on the stack that has them") {

@@ -86,4 +86,14 @@ TEST_CASE("MODEL_ARGS: a list may be text, and the last of a repeated flag count
   CHECK(run.find("--moe-layer-freq")->values == std::vector<std::string>{"([0]*1+[1]*3)"});
 }
 
+TEST_CASE("the stack that an export notes, where it is one of ours") {
+  const std::string script = "torchrun pretrain_gpt.py --num-layers 2\n";
+  const auto read = [&](const std::string& note) {
+    return read_megatron_script(note + script, "x.sh").stack;
+  };
+  CHECK(read("") == megatron_stack);
+  CHECK(read("# Note: priced upon the stack megatron-2021 (training.stack)\n") == "megatron-2021");
+  CHECK(read("# Note: priced upon the stack ../../x\n") == megatron_stack);
+}
+
 }  // namespace megatron_script_test
