@@ -24,7 +24,11 @@ namespace {
 
 constexpr double gibibyte = 1073741824.0;
 
-using EngineArguments = std::vector<std::pair<std::string, std::string>>;
+struct EngineArgument {
+  std::string name, value;
+  std::string unknown = {};  // what of the value the script does not say: "$TP"; else ""
+};
+using EngineArguments = std::vector<EngineArgument>;
 
 std::string with_dashes(std::string name) {
   std::ranges::replace(name, '_', '-');
@@ -74,21 +78,23 @@ EngineArguments of_commands(const ShellScript& script) {
     for (std::size_t i = 0; i < words.size(); ++i) {
       const std::string& word = words[i].text;
       if (word == "serve" && i + 1 < words.size() && !is_option(words[i + 1].text))
-        all.emplace_back("model", words[i + 1].text);
+        all.push_back({"model", words[i + 1].text});
       if (!is_option(word)) continue;
       const std::size_t first = word.find_first_not_of('-');
       if (first == std::string::npos) {  // "--" ends the flags
-        while (++i < words.size()) all.emplace_back("", words[i].text);
+        while (++i < words.size()) all.push_back({"", words[i].text});
         break;
       }
       const std::string name = word.substr(first);
       const std::size_t equals = name.find('=');
       if (equals != std::string::npos) {
-        all.emplace_back(long_name(name.substr(0, equals)), name.substr(equals + 1));
+        all.push_back(
+            {long_name(name.substr(0, equals)), name.substr(equals + 1), words[i].unknown});
       } else if (i + 1 < words.size() && !is_option(words[i + 1].text)) {
-        all.emplace_back(long_name(name), words[++i].text);
+        ++i;
+        all.push_back({long_name(name), words[i].text, words[i].unknown});
       } else {
-        all.emplace_back(long_name(name), "true");
+        all.push_back({long_name(name), "true"});
       }
     }
   }
@@ -102,7 +108,7 @@ EngineArguments read_arguments(const std::string& text, const std::string& file)
   }
   EngineArguments all;
   for (const auto& entry : parse_yaml(text, file).entries)
-    all.emplace_back(long_name(entry.key), entry.value.text);
+    all.push_back({long_name(entry.key), entry.value.text});
   return all;
 }
 
@@ -199,6 +205,10 @@ bool take_special(const std::string& name, const std::string& value, const std::
     const std::string weights = weights_of_words(value);
     if (weights.empty()) return false;
     serving.set("weights", scalar_value(weights));
+  } else if (name == "dtype") {  // a quantized checkpoint keeps its own format
+    if (value == "float32" || value == "float") serving.set("weights", scalar_value("fp32"));
+    const bool half = value == "float16" || value == "half";
+    if (half && serving.find("weights") == nullptr) serving.set("weights", scalar_value("fp16"));
   } else if (name == "kv-cache-dtype") {
     serving.set("kv_cache", scalar_value(value.starts_with("fp8") ? "fp8" : "bf16"));
   } else if (name == "max-model-len") {
@@ -212,7 +222,7 @@ bool take_special(const std::string& name, const std::string& value, const std::
         "prefix caching is on: set serving.prefix_hit_share to the part of "
         "prompt tokens that it finds");
   } else {
-    return name == "dtype" || name == "enable-expert-parallel" || name == "headless" ||
+    return name == "enable-expert-parallel" || name == "headless" ||
            name == "disable-radix-cache" || name == "nnodes" || name == "node-rank" ||
            name.starts_with("data-parallel-") || name == "distributed-executor-backend";
   }
@@ -349,6 +359,19 @@ struct EngineWords {
     known = true;
   }
 
+  // A value that the script takes from elsewhere: a key that it decides is missing.
+  void leave_open(const EngineArgument& argument, ImportedJob& job) {
+    known = true;
+    const auto at = std::ranges::find_if(
+        renamed_arguments, [&](const RenamedArgument& row) { return row.theirs == argument.name; });
+    const std::string remedy =
+        fmt::format("--{}: the script does not say {}", argument.name, shortened(argument.unknown));
+    if (at == renamed_arguments.end()) return job.left_out.push_back(remedy);
+    (at->part == "plan" ? plan : serving)
+        .set(std::string(at->ours), scalar_value(std::string(to_be_replaced)));
+    job.missing.push_back({fmt::format("{}.{}", at->part, at->ours), remedy});
+  }
+
  private:
   void take_model(const std::string& value, const std::vector<std::string>& models,
                   ImportedJob& job) {
@@ -382,8 +405,13 @@ ImportedJob import_engine(const std::string& text, const std::string& file, std:
                           const std::vector<std::string>& engines) {
   ImportedJob job;
   EngineWords words;
-  for (const auto& [name, value] : read_arguments(text, file))
-    words.take(name, value, file, models, job);
+  for (const EngineArgument& argument : read_arguments(text, file)) {
+    if (argument.unknown.empty()) {
+      words.take(argument.name, argument.value, file, models, job);
+    } else {
+      words.leave_open(argument, job);
+    }
+  }
   Value &serving = words.serving, &plan = words.plan, cluster;
   const std::string& model = words.model;
   if (!words.known) refuse_foreign(file, family);
@@ -403,7 +431,11 @@ ImportedJob import_engine(const std::string& text, const std::string& file, std:
   const double devices = size("tp") * size("pp") * size("dp");
   if (words.experts) plan.set("ep", scalar_value(fmt::format("{:.0f}", size("tp") * size("dp"))));
   cluster.set("base", scalar_value(std::string(to_be_replaced)));
-  cluster.set("devices", scalar_value(fmt::format("{:.0f}", devices)));
+  const bool open = std::ranges::any_of(
+      job.missing, [](const MissingKey& one) { return one.key.starts_with("plan."); });
+  cluster.set("devices",
+              scalar_value(open ? std::string(to_be_replaced) : fmt::format("{:.0f}", devices)));
+  if (open) job.missing.push_back({"cluster.devices", "tp x pp x dp of them"});
   job.missing.push_back({"cluster.base", "--cluster NAME (see `shardplan list clusters`)"});
   Value& root = job.scenario;
   root.set("workload", scalar_value("inference"));

@@ -216,7 +216,10 @@ LaunchArguments sglang_arguments(const ServingScenario& s, const ServingSizes& s
   if (sizes.ep > 1) all.emplace_back("ep-size", std::to_string(sizes.ep));
   // Up to 0.4 the size alone spreads nothing (models/deepseek_v2.py).
   if (sizes.ep > 1 && halves) all.emplace_back("enable-ep-moe", "");
-  all.emplace_back("max-running-requests", std::to_string(limits.max_num_seqs * sharing));
+  // Each of them decodes a token of a step.
+  const std::int64_t running =
+      s.serving.seqs_open ? std::min(limits.max_num_seqs, chunk) : limits.max_num_seqs;
+  all.emplace_back("max-running-requests", std::to_string(running * sharing));
   all.emplace_back("chunked-prefill-size", std::to_string(limits.max_num_batched_tokens * chunks));
   // Refused in a pipeline up to 0.5.10 (server_args.py, check_server_args).
   if (limits.chunked_prefill && sizes.pp == 1) all.emplace_back("enable-mixed-chunk", "");

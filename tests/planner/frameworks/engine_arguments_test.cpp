@@ -188,3 +188,21 @@ TEST_CASE("a word that holds the engine's name many times is read once") {
       text_of(import_engine(word + ":v0.6.3 -tp 2", "x.sh", "vllm", models, engines));
   CHECK(holds(text, "stack: vllm-0.6"));
 }
+
+TEST_CASE("a size that the script takes from elsewhere is missing; a type of numbers is read") {
+  const auto open = import_engine(
+      "vllm serve deepseek-ai/DeepSeek-V3 --tensor-parallel-size \"$TP\" --max-num-seqs 8 --seed "
+      "$SEED\n",
+      "serve.sh", "vllm", models, engines);
+  CHECK(holds(text_of(open), "tp: REPLACE"));
+  CHECK(holds(text_of(open), "--tensor-parallel-size: the script does not say $TP"));
+  CHECK(holds(text_of(open), "max_num_seqs: 8"));
+  CHECK(holds(text_of(open), "devices: REPLACE"));
+  const auto weights = [](const std::string& more) {
+    return text_of(import_engine("vllm serve a/llama-2-7b -tp 1 " + more + "\n", "x.sh", "vllm",
+                                 models, engines));
+  };
+  CHECK(holds(weights("--dtype float32"), "weights: fp32"));
+  CHECK(holds(weights("--dtype half"), "weights: fp16"));
+  CHECK(holds(weights("--quantization fp8 --dtype half"), "weights: fp8"));
+}

@@ -156,6 +156,11 @@ TEST_CASE("independent replicas that one launch would join are launches of their
   CHECK(holds(text_of(part, "sglang"), "--ep-size 2"));
 }
 
+TEST_CASE("SGLang runs no more requests than a step has tokens, where none are named") {
+  const auto few = small("sglang-0.5", ", chunked_prefill: true, max_num_batched_tokens: 128");
+  CHECK(holds(text_of(few, "sglang"), "--max-running-requests 128 "));
+}
+
 TEST_CASE("no engine starts with more tokens than the model takes") {
   const auto longer = small("vllm-0.11", "", "{tp: 1}", "pythia-160m");  // 2,048
   CHECK(holds(text_of(longer, "sglang"), "--context-length 1282"));
