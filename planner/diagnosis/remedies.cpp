@@ -441,10 +441,10 @@ void nearest_batch(const Scenario& s, Attempts& diagnosis) {
 void half_sequence(const Scenario& s, Attempts& diagnosis) {
   const Packing& samples = s.training.packing;
   constexpr std::int64_t most = 64;
-  for (std::int64_t parts = 2; parts <= most; parts *= 2) {
-    const std::int64_t length = s.training.sequence / parts;
+  for (std::int64_t share = 2; share <= most; share *= 2) {
+    const std::int64_t length = s.training.sequence / share;
     if (length < 1 || samples.lengths.mean > static_cast<double>(length)) return;
-    if (parts == 2) diagnosis.tried.emplace_back("half the sequence");
+    if (share == 2) diagnosis.tried.emplace_back("half the sequence");
     Scenario changed = s;
     changed.training.sequence = length;
     if (samples.any())

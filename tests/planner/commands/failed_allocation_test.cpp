@@ -43,6 +43,7 @@ TEST_CASE("no failed allocation ends a command by a signal" * doctest::skip(sani
       setenv("LD_PRELOAD", SHARDPLAN_FAILED_ALLOCATION, 1);
       const Run ended = run(program::words_of(command), scratch);
       unsetenv("LD_PRELOAD");
+      unsetenv("FAIL_AT");
       CAPTURE(command);
       CAPTURE(at);
       CAPTURE(ended.err);
