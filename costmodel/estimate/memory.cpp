@@ -509,11 +509,7 @@ HeldShares held_shares(const PlanInputs& in) {
   return shares;
 }
 
-Offload offload_of(const PlanInputs& in, const StageMemory& memory) {
-  const StackMemory& stack = in.on.training.stack.memory;
-  const ModelSpec& model = in.on.model;
-  const DeviceSpec& device = in.on.cluster.device;
-  const BytesPerSecond link = device.host_bandwidth;
+Offload offload_of(const PlanInputs& in) {
   if (in.plan.offload.modules != 0) {
     const SentModules sent(in);
     Offload most;
@@ -524,22 +520,12 @@ Offload offload_of(const PlanInputs& in, const StageMemory& memory) {
     }
     return most;
   }
-  const int asked = in.plan.offload.activation_layers;
-  if (asked == 0 && !stack.activation_offload) return {};
-  const bool allowed = stack.activation_offload && in.plan.zero == 3 && in.plan.pp == 1 &&
-                       in.plan.recompute.granularity == Recomputation::none && link.value > 0 &&
-                       memory.total() > device.memory && model.layers > 1 && !model.mixes_layers();
-  if (asked == 0 && !allowed) return {};
-  const LayerCost& block = offloaded_layer(in);
-  const double reserved = 1 + stack.fragmentation;
-  const double needed = (memory.total() - device.memory) / (block.footprint.kept * reserved);
   Offload offload;
-  offload.layers =
-      asked > 0
-          ? asked
-          : static_cast<int>(std::min(std::ceil(needed), static_cast<double>(model.layers) - 1));
+  offload.layers = in.plan.offload.activation_layers;
+  if (offload.layers == 0) return offload;
+  const LayerCost& block = offloaded_layer(in);
   // A layer's activations are sent while the next layer is computed, and fetched likewise.
-  const Seconds transfer = block.footprint.kept / link;
+  const Seconds transfer = block.footprint.kept / in.on.cluster.device.host_bandwidth;
   const auto layers = static_cast<double>(offload.layers);
   const auto exposed = [&](Seconds window) {
     return in.on.training.overlap.nothing_hidden ? transfer : max(Seconds(0), transfer - window);

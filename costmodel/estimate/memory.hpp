@@ -34,8 +34,8 @@ void follow_order(const PlanInputs& in, const Schedule& schedule, PlanCost& cost
 // Activation offloading: what does not fit is sent to host memory in forward and fetched in
 // backward, layer by layer, concurrently with the computation (Transformer Engine's
 // get_cpu_offload_context; Megatron-LM's --cpu-offloading-num-layers, whose rules are applied
-// here). `memory` is that of the only rank, if everything stays on the device.
-Offload offload_of(const PlanInputs& in, const StageMemory& memory);
+// here).
+Offload offload_of(const PlanInputs& in);
 
 // What stays on the device where some layers are sent.
 StageMemory without_offloaded(const PlanInputs& in, const Offload& offload, StageMemory memory);

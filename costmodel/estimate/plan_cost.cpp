@@ -51,7 +51,7 @@ PlanCost plan_cost(const PlanInputs& in, PlanCost&& spent) {
   c.ranks = rank_rows(in, weights, after_pipeline(in, weights, rows), c.transfer_bytes,
                       std::move(spent.ranks));
   if (!keeps_alike(in.on.training.optimizer)) c.optimizer = weights.front().optimizer;
-  c.offload = offload_of(in, c.ranks.front().memory);
+  c.offload = offload_of(in);
   if (c.offload.layers > 0)
     c.ranks.front().memory = without_offloaded(in, c.offload, c.ranks.front().memory);
   c.fullest = fullest_of(c.ranks);

@@ -129,8 +129,6 @@ const Keys<Memory>& kept_keys() {
                    "ZeRO-3 shards the fp32 parameters; 16-bit ones exist when gathered"),
       key::flag<M>("checkpoint_stops", &M::checkpoint_stops,
                    "recomputation ends where a layer's last kept tensor is made"),
-      key::flag<M>("activation_offload", &M::activation_offload,
-                   "its ZeRO-3 recipes offload as many layers' activations as needed to fit"),
       key::flag<M>("autocast", &M::autocast,
                    "16-bit weights are casts that products keep until their backward"),
       key::flag<M>("frees_gradients", &M::frees_gradients,

@@ -99,20 +99,18 @@ struct StackMemory {
   bool master_weights = true;        // the optimizer keeps fp32 copies of 16-bit parameters
   // ZeRO-3 shards the fp32 parameters; 16-bit ones exist only when gathered (FSDP).
   bool fp32_shards = false;
-  bool checkpoint_stops = false;    // recomputation ends where the last kept tensor of a layer is
-                                    // made (torch.utils.checkpoint, early stop)
-  bool activation_offload = false;  // its ZeRO-3 recipes offload the activations of as many layers
-                                    // to host memory as needed to fit
-  bool gradient_offload = false;    // with ZeRO 2 and 3 gradients follow the states to the host, as
-                                    // they are reduced (DeepSpeed, FSDP)
-  bool plain_adapters = false;      // adapters are trained as they are, without master weights, in
-                                    // fp32 unless a run says otherwise
-  bool autocast = false;            // 16-bit weights are casts that products keep for backward, so
-                                    // that a recomputed layer has none (torch.autocast)
-  bool frees_gradients = false;     // with each step, so that they appear anew in backward
-                                    // (PyTorch, zero_grad(set_to_none=True))
-  bool selective_half = false;      // "selective" keeps every second product or layer (torchtitan)
-  Bytes context;                    // CUDA and NCCL contexts, outside the allocator
+  bool checkpoint_stops = false;  // recomputation ends where the last kept tensor of a layer is
+                                  // made (torch.utils.checkpoint, early stop)
+  bool gradient_offload = false;  // with ZeRO 2 and 3 gradients follow the states to the host, as
+                                  // they are reduced (DeepSpeed, FSDP)
+  bool plain_adapters = false;    // adapters are trained as they are, without master weights, in
+                                  // fp32 unless a run says otherwise
+  bool autocast = false;          // 16-bit weights are casts that products keep for backward, so
+                                  // that a recomputed layer has none (torch.autocast)
+  bool frees_gradients = false;   // with each step, so that they appear anew in backward
+                                  // (PyTorch, zero_grad(set_to_none=True))
+  bool selective_half = false;    // "selective" keeps every second product or layer (torchtitan)
+  Bytes context;                  // CUDA and NCCL contexts, outside the allocator
   bool expandable_segments = false;  // of the allocator: a stream's blocks lie in one that grows
   double fragmentation = 0;          // allocator reserve as a fraction of the allocated bytes
   ReportedMemory reported = ReportedMemory::device;

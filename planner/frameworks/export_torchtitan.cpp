@@ -251,8 +251,6 @@ std::vector<std::string> notes_of(const Scenario& s, const ParallelPlan& p,
             fmt::format("overlap.{} is not exported: torchtitan {}", key,
                         assumed.always ? "always does it" : "does not do it"));
   }
-  note_if(t.stack.memory.activation_offload,
-          "activation_offload is not exported: no setting asks for it");
   note_if(t.packing.any(), std::string(samples_note));
   note_if(t.narrow_attention, "narrow_attention is not exported: attention is in bf16");
   note_if(s.model.experts > 0 && (t.expert_imbalance > 1 || t.expert_load.given()),

@@ -195,7 +195,7 @@ void FamilySearch::try_members(const std::vector<ParallelPlan>& all, std::uint64
     bool& done = left.at(static_cast<std::size_t>(all[i].zero));
     if ((all[i].recompute.layers > 0) != partial || done || spend_pricing(all[i])) continue;
     const bool too_slow = try_member(all[i], order + i, result);
-    done = too_slow && leads(all[i], *s_);
+    done = too_slow && leads(all[i]);
   }
 }
 

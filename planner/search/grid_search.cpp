@@ -97,11 +97,10 @@ Priced price_member(const ParallelPlan& plan, std::uint64_t order, const Scenari
 // counts once something does (else the leanest of all is looked for); the podium is not open to
 // them; or only a family's best enters it, and they are no faster, nor simpler, than a member that
 // fits.
-bool settles(const Priced& priced, const ParallelPlan& plan, const Podium& podium,
-             const Scenario& scenario) {
+bool settles(const Priced& priced, const ParallelPlan& plan, const Podium& podium) {
   if (priced.none_fits && !podium.ranked().empty()) return true;
   const bool best = podium.keeps_best() && priced.fits && priced.none_faster;
-  return (best || !podium.open_to(priced.bound, plan)) && leads(plan, scenario);
+  return (best || !podium.open_to(priced.bound, plan)) && leads(plan);
 }
 
 // Computes memory and bound of the members; returns those that fit, lowest bound first.
@@ -120,7 +119,7 @@ std::vector<Bounded> open_family(const Family& family, std::uint64_t first_order
       if ((plan.recompute.layers > 0) != partial || done) continue;
       const Priced priced =
           price_member(plan, first_order + i, scenario, evaluator, result, fitting);
-      done = podium != nullptr && settles(priced, plan, *podium, scenario);
+      done = podium != nullptr && settles(priced, plan, *podium);
     }
   };
   price_all(false);

@@ -413,12 +413,6 @@ std::vector<ParallelPlan> quickest(const Family& family, const Scenario& s) {
     plans.push_back(family.plan);
     plans.back().zero = 3;
   }
-  // ZeRO 3 that sends activations to the host where they do not fit may take longer than members
-  // that recompute some; ZeRO 2 sends none, and gathers nothing.
-  if (s.training.stack.memory.activation_offload && plans.back().zero == 3) {
-    plans.push_back(family.plan);
-    plans.back().zero = 2;
-  }
   return plans;
 }
 
@@ -440,10 +434,8 @@ std::vector<ParallelPlan> members(const Family& family, const Scenario& s) {
   return plans;
 }
 
-bool leads(const ParallelPlan& member, const Scenario& s) {
-  if (member.recompute.layers > 0) return true;
-  return member.recompute.granularity == Recomputation::none &&
-         !s.training.stack.memory.activation_offload;
+bool leads(const ParallelPlan& member) {
+  return member.recompute.layers > 0 || member.recompute.granularity == Recomputation::none;
 }
 
 Seconds bound_with_more(const PlanCost& cost, const ParallelPlan& member, const Scenario& s) {

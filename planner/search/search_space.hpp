@@ -44,8 +44,8 @@ std::vector<costmodel::ParallelPlan> members(const Family& family,
                                              const costmodel::Scenario& scenario);
 
 // Whether no member of the same ZeRO stage that comes after this one, recomputing more, is faster:
-// recomputation only adds time, except in place of activations that would be offloaded.
-bool leads(const costmodel::ParallelPlan& member, const costmodel::Scenario& scenario);
+// recomputation only adds time.
+bool leads(const costmodel::ParallelPlan& member);
 
 // A bound of a member, priced at `cost`, that holds for those that recompute more too. Interleaved,
 // a rank's longer backward may hide more of its gradients' reduction than it adds to another rank's

@@ -82,30 +82,20 @@ TEST_CASE("gradients that are scattered behind the backward pass stand whole bef
   CHECK(relative_error(one.weights.value, 8 * three.weights.value) <= 1e-12);
 }
 
-TEST_CASE("just so many layers are offloaded that the plan fits, and slow links show") {
+TEST_CASE("activations of layers leave the device for the host, and slow links show") {
   TrainingSpec training = fixtures::training(64, 1024);
-  training.stack.memory.activation_offload = true;
   ClusterSpec cluster = fixtures::cluster(8);
   cluster.device.host_bandwidth = BytesPerSecond(1e15);
   ParallelPlan plan = plan_of(1, 8, 3);
   plan.micro_batch = 8;
-  const Estimate roomy = Evaluator(model, cluster, training).estimate(plan);
-  CHECK(roomy.fits());
-  cluster.device.memory = roomy.peak * 0.7;
-  const Estimate tight = Evaluator(model, cluster, training).estimate(plan);
-  CHECK(tight.fits());
-  CHECK(tight.peak > cluster.device.memory * 0.9);
-  CHECK(relative_error(tight.iteration.value, roomy.iteration.value) <= 1e-9);
-  CHECK(std::any_of(tight.notes.begin(), tight.notes.end(), [](const std::string& note) {
-    return fixtures::contains(note, "of 16 layers wait in host memory");
-  }));
+  const Estimate kept = Evaluator(model, cluster, training).estimate(plan);
+  plan.offload.activation_layers = 8;
+  const Estimate sent = Evaluator(model, cluster, training).estimate(plan);
+  CHECK(sent.peak < kept.peak);
+  CHECK(sent.memory.front().host > Bytes(0));
+  CHECK(relative_error(sent.iteration.value, kept.iteration.value) <= 1e-9);
   cluster.device.host_bandwidth = BytesPerSecond(1e9);
-  CHECK(Evaluator(model, cluster, training).estimate(plan).iteration > tight.iteration);
-  plan.recompute = {Recomputation::full, 0};  // Megatron takes one or the other
-  CHECK(Evaluator(model, cluster, training).estimate(plan).fits());
-  plan = plan_of(2, 4, 3);
-  plan.micro_batch = 16;  // nor with a pipeline
-  CHECK_FALSE(Evaluator(model, cluster, training).estimate(plan).fits());
+  CHECK(Evaluator(model, cluster, training).estimate(plan).iteration > sent.iteration);
 }
 
 TEST_CASE("dispatch by products does top_k·group multiply-adds for each element") {

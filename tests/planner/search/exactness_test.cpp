@@ -100,13 +100,13 @@ std::vector<Priced> priced(const Family& family, const Scenario& s, Evaluator& e
 
 // What the search leaves out because of a member: those that recompute more where it leads, and
 // those that recompute in part where none and all bracket them.
-void check_left_out(const std::vector<Priced>& all, const Scenario& s, bool bracketed) {
+void check_left_out(const std::vector<Priced>& all, bool bracketed) {
   for (std::size_t i = 0; i < all.size(); ++i) {
     CAPTURE(to_string(all[i].plan));
     bool leaner = false;  // one of the two around it is
     for (std::size_t j = 0; j < all.size(); ++j) {
       if (all[j].plan.zero != all[i].plan.zero) continue;
-      if (j > i && planner::leads(all[i].plan, s))
+      if (j > i && planner::leads(all[i].plan))
         CHECK(all[i].with_more.value <= all[j].time.value * rounding);
       const bool end = all[j].plan.recompute.layers == 0 &&
                        all[j].plan.recompute.granularity != Recomputation::selective;
@@ -119,7 +119,7 @@ void check_left_out(const std::vector<Priced>& all, const Scenario& s, bool brac
 void check_bounds(const Scenario& s, const SearchSpace& space) {
   Evaluator evaluator(s.model, s.cluster, s.training);
   for (const Family& family : space.families) {
-    check_left_out(priced(family, s, evaluator), s,
+    check_left_out(priced(family, s, evaluator),
                    planner::brackets_partial(planner::members(family, s), s));
   }
 }
@@ -148,9 +148,6 @@ void count(const ParallelPlan& plan, const Scenario& s, Counts& counts) {
   add("hybrid sharding", plan.dp_replicate > 1);
   add("a hybrid", !s.model.layer_pattern.empty());
   add("two stacks", s.model.encoder_decoder());
-  if (!s.training.stack.memory.activation_offload) return;
-  Evaluator evaluator(s.model, s.cluster, s.training);
-  add("offloaded", evaluator.cost(plan).offload.layers > 0);
 }
 
 }  // namespace

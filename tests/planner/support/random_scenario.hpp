@@ -184,31 +184,15 @@ inline std::string training_text(Draw& draw, const std::string& cluster, bool tw
                             : volta                 ? draw.word({"fp16", "fp32"})
                             : narrow                ? draw.word({"bf16", "bf16", "fp8"})
                                                     : draw.word({"bf16", "fp16"}));
-  training.add("stack", draw.word({"alpa-2022",
-                                   "deepspeed-2021",
-                                   "fms-fsdp",
-                                   "internevo",
-                                   "llama-3-internal",
-                                   "llm-foundry",
-                                   "megascale",
-                                   "megatron-2021",
-                                   "megatron-2022",
-                                   "megatron-bridge",
-                                   "megatron-bridge",
-                                   "megatron-core-2024",
-                                   "megatron-core-2025",
-                                   "megatron-core-2026",
-                                   "megatron-deepspeed-2022",
-                                   "nanotron",
-                                   "nemo-2025",
-                                   "oneflow-2021",
-                                   "shardplan-cpu",
-                                   "torchtitan",
-                                   "zero-bubble-fork",
-                                   "zero-bubble-fork",
-                                   "{base: torchtitan, activation_offload: true}",
-                                   "{base: megatron-core-2026, activation_offload: true}",
-                                   "{base: megatron-core-2026, activation_offload: true}"}));
+  training.add("stack",
+               draw.word({"alpa-2022",          "deepspeed-2021",     "fms-fsdp",
+                          "internevo",          "llama-3-internal",   "llm-foundry",
+                          "megascale",          "megatron-2021",      "megatron-2022",
+                          "megatron-bridge",    "megatron-bridge",    "megatron-core-2024",
+                          "megatron-core-2025", "megatron-core-2026", "megatron-deepspeed-2022",
+                          "nanotron",           "nemo-2025",          "oneflow-2021",
+                          "shardplan-cpu",      "torchtitan",         "zero-bubble-fork",
+                          "zero-bubble-fork"}));
   if (draw.once_in(4)) training.add("loss", draw.word({"unfused", "native", "te", "flash"}));
   if (draw.once_in(4)) training.add("optimizer", "sgd");
   if (experts && draw.once_in(4)) {
