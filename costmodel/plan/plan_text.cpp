@@ -155,9 +155,10 @@ std::string offload_text(const HostOffload& own) {
   share("parameters", own.parameters, own.parameters_on_drives());
   if (own.activation_layers > 0)
     host.push_back(fmt::format("activations of {} layers", own.activation_layers));
-  if (own.modules != 0)
+  if (own.modules != 0) {
     host.push_back(
         fmt::format("activations of {}", fmt::join(offload_modules(own.modules), " + ")));
+  }
   if (drives.empty()) return fmt::format("{}", fmt::join(host, ", "));
   return fmt::format("{} on NVMe{}{}", fmt::join(drives, ", "), host.empty() ? "" : ", ",
                      fmt::join(host, ", "));

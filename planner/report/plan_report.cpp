@@ -115,7 +115,7 @@ std::string kept_text(Bytes bytes, Bytes capacity, const char* key, const char* 
 // What a node's host keeps; empty where nothing.
 std::string host_text(const Estimate& e) {
   if (e.host.value <= 0) return "";
-  const std::string host =
+  std::string host =
       kept_text(e.host, e.host_capacity, "host.memory_bytes", "a node, buffers included");
   if (e.drives.value <= 0) return host;
   return host + "; on NVMe drives " +
