@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
+#include <sstream>
 #include <string_view>
 #include <utility>
 
@@ -18,7 +19,8 @@ namespace {
 
 constexpr std::size_t longest_word = std::size_t{1} << 20;
 constexpr int deepest = 64;
-constexpr int most_sources = 8;  // files within one another
+constexpr int most_arguments = 64;  // of a call in a comment
+constexpr int most_sources = 8;     // files within one another
 
 bool is_name_char(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; }
 bool is_blank(char c) { return c == ' ' || c == '\t' || c == '\r'; }
@@ -89,6 +91,22 @@ class ShellReader {
   void read_comment() {
     step();
     script_.comments.push_back(rest_of_line());
+    if (script_.commands.empty() && script_.variables.empty()) take_call(script_.comments.back());
+  }
+
+  // "sh run.sh dsw 7B 1", before all else: the arguments that the script is meant to have. Words
+  // that stand for others ("<TP>", "[ENV]") are none.
+  void take_call(const std::string& comment) {
+    std::istringstream words(comment);
+    std::string shell, name, value;
+    words >> shell >> name;
+    if ((shell != "sh" && shell != "bash") || !name.ends_with(".sh") || !script_.call.empty())
+      return;
+    for (int place = 1; place <= most_arguments && words >> value; ++place) {
+      if (value.find_first_of("<[{$*`\\#") != std::string::npos) continue;
+      arguments_[std::to_string(place)] = {{value, mark(), ""}};
+    }
+    if (!arguments_.empty()) script_.call = comment.substr(comment.find(shell));
   }
 
   // "<<WORD" begins a document that ends with a line WORD; other redirections name a file.
@@ -139,7 +157,9 @@ class ShellReader {
 
   const ShellWords* variable(const std::string& name) const {
     const auto found = known_->find(name);
-    return found == known_->end() ? nullptr : &found->second;
+    if (found != known_->end()) return &found->second;
+    const auto argument = known_arguments_->find(name);
+    return argument == known_arguments_->end() ? nullptr : &argument->second;
   }
   bool is_empty(const ShellWords& words) {
     budget_->spend(words.size(), mark());
@@ -154,6 +174,7 @@ class ShellReader {
     }
     ShellReader inner(word, file_);
     inner.known_ = known_;
+    inner.known_arguments_ = known_arguments_;
     inner.depth_ = depth_;
     inner.line_ = line_;
     inner.budget_ = budget_;
@@ -431,6 +452,8 @@ class ShellReader {
   ShellBranches branches_;
   ShellScript script_;
   const std::map<std::string, ShellWords>* known_ = &script_.variables;
+  std::map<std::string, ShellWords> arguments_;  // "1" and so on, of a call in a comment
+  const std::map<std::string, ShellWords>* known_arguments_ = &arguments_;
   ShellWords command_;
   bool declaring_ = false;  // the last word was `declare` or its like
   std::vector<std::string> documents_;

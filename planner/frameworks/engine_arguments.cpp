@@ -26,7 +26,7 @@ constexpr double gibibyte = 1073741824.0;
 
 struct EngineArgument {
   std::string name, value;
-  std::string unknown = {};  // what of the value the script does not say: "$TP"; else ""
+  std::string unknown = {};  // what of the value the script leaves open: "$TP"; else ""
 };
 using EngineArguments = std::vector<EngineArgument>;
 
@@ -365,7 +365,7 @@ struct EngineWords {
     const auto at = std::ranges::find_if(
         renamed_arguments, [&](const RenamedArgument& row) { return row.theirs == argument.name; });
     const std::string remedy =
-        fmt::format("--{}: the script does not say {}", argument.name, shortened(argument.unknown));
+        fmt::format("--{}: the script leaves {} open", argument.name, shortened(argument.unknown));
     if (at == renamed_arguments.end()) return job.left_out.push_back(remedy);
     (at->part == "plan" ? plan : serving)
         .set(std::string(at->ours), scalar_value(std::string(to_be_replaced)));

@@ -230,6 +230,7 @@ LaunchArguments sglang_arguments(const ServingScenario& s, const ServingSizes& s
   if (s.serving.weights == WeightFormat::int8) all.emplace_back("quantization", "w8a8_int8");
   if (s.serving.weights == WeightFormat::int4) all.emplace_back("quantization", "awq_marlin");
   if (s.serving.weights == WeightFormat::nvfp4) all.emplace_back("quantization", "modelopt_fp4");
+  if (s.serving.weights == WeightFormat::mxfp4) all.emplace_back("quantization", "mxfp4");
   if (bytes_of(s.serving.kv_cache) < 2) all.emplace_back("kv-cache-dtype", "fp8_e4m3");
   if (s.serving.prefix_hit_share <= 0) all.emplace_back("disable-radix-cache", "");
   if (!s.serving.cuda_graphs) all.emplace_back("disable-cuda-graph", "");
@@ -264,8 +265,10 @@ std::string node_note(const ServingSizes& sizes, const Nodes& nodes, bool vllm) 
 std::vector<std::string> launch_notes(const ServingScenario& s, const ServingSizes& sizes,
                                       const Nodes& nodes, bool vllm) {
   std::vector<std::string> notes;
+  const bool narrow = s.model.checkpoint != CheckpointFormat::bf16;  // no word widens it
+  const bool wide = bytes_of(s.serving.weights) >= 2;
   if (s.serving.weights == WeightFormat::int8 || s.serving.weights == WeightFormat::int4 ||
-      s.serving.weights == WeightFormat::nvfp4) {
+      s.serving.weights == WeightFormat::nvfp4 || (narrow && wide)) {
     notes.push_back(fmt::format("{} weights need a checkpoint of that format: name it in MODEL",
                                 to_string(s.serving.weights)));
   }

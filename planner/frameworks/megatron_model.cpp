@@ -51,6 +51,7 @@ void read_expert_layers(MegatronImport& in, std::int64_t layers) {
   }
   std::string pattern = in.text("--moe-layer-freq");
   if (a->values.size() > 1) pattern = fmt::format("[{}]", fmt::join(a->values, ","));
+  std::erase(pattern, '\'');  // of a script that `eval` reads once more
   const auto sparse = layers_with_experts(pattern, static_cast<int>(layers));
   if (!sparse) in.refuse("--moe-layer-freq", fmt::format("is no pattern of {} layers", layers));
   const auto first = std::find(sparse->begin(), sparse->end(), true);

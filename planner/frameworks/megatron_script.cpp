@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "costmodel/base/escape.hpp"
 #include "costmodel/base/input_file.hpp"
 #include "costmodel/base/path.hpp"
 #include "costmodel/config/search_path.hpp"
@@ -226,6 +227,10 @@ MegatronArguments read_megatron_script(const std::string& text, const std::strin
   out.per_node = launched.per_node;
   out.nodes = launched.nodes;
   if (launched.by_variable) out.notes.emplace_back(world_size_note);
+  if (!script.call.empty()) {
+    out.notes.push_back(fmt::format("the script's arguments are those of its own comment: {}",
+                                    costmodel::shortened(script.call)));
+  }
   if (script.branches) {
     out.notes.emplace_back(
         "the script has conditions or loops: every branch is read, and the last value counts");

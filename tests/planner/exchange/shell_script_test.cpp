@@ -66,6 +66,22 @@ TEST_CASE("the commands of a sourced file stand in its place") {
   CHECK(read_shell("source x.sh\n", "x", ring).commands.size() == 1);
 }
 
+TEST_CASE("a call of the script in a comment before all else has its arguments") {
+  const auto script = read_shell(
+      "#!/bin/bash\n# sh run.sh dsw 7B <TP> 4\nSIZE=$2\nTP=$3\nif [ $1 = dsw ]; then\nGPUS=8\nfi\n"
+      "run --size $SIZE --tp $TP --gpus $GPUS --last ${4}\n",
+      "x.sh");
+  CHECK(script.call == "sh run.sh dsw 7B <TP> 4");
+  const auto& words = script.commands.back();
+  REQUIRE(words.size() == 9);
+  CHECK(words[2].text == "7B");
+  CHECK(words[4].unknown == "$3");
+  CHECK(words[6].text == "8");
+  CHECK(words[8].text == "4");
+  CHECK_FALSE(script.branches);
+  CHECK(read_shell("A=1\n# sh run.sh 2\nrun $1\n", "x.sh").call.empty());
+}
+
 TEST_CASE("a script that does not end, or that grows without end, is refused") {
   CHECK_THROWS_WITH(read_shell("run 'a", "x.sh"),
                     doctest::Contains("x.sh:1:5: a quote is not closed"));

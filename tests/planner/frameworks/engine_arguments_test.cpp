@@ -195,7 +195,7 @@ TEST_CASE("a size that the script takes from elsewhere is missing; a type of num
       "$SEED\n",
       "serve.sh", "vllm", models, engines);
   CHECK(holds(text_of(open), "tp: REPLACE"));
-  CHECK(holds(text_of(open), "--tensor-parallel-size: the script does not say $TP"));
+  CHECK(holds(text_of(open), "--tensor-parallel-size: the script leaves $TP open"));
   CHECK(holds(text_of(open), "max_num_seqs: 8"));
   CHECK(holds(text_of(open), "devices: REPLACE"));
   const auto weights = [](const std::string& more) {

@@ -161,6 +161,14 @@ TEST_CASE("SGLang runs no more requests than a step has tokens, where none are n
   CHECK(holds(text_of(few, "sglang"), "--max-running-requests 128 "));
 }
 
+TEST_CASE("a format that the published checkpoint has not is that of another one") {
+  const auto wide = small("sglang-0.5", ", weights: bf16", "{tp: 4}", "gpt-oss-20b");
+  CHECK(holds(text_of(wide, "sglang"), "bf16 weights need a checkpoint"));
+  const auto own = small("sglang-0.5", ", weights: mxfp4", "{tp: 4}", "gpt-oss-20b");
+  CHECK(holds(text_of(own, "sglang"), "--quantization mxfp4"));
+  CHECK_FALSE(holds(text_of(own, "sglang"), "need a checkpoint"));
+}
+
 TEST_CASE("no engine starts with more tokens than the model takes") {
   const auto longer = small("vllm-0.11", "", "{tp: 1}", "pythia-160m");  // 2,048
   CHECK(holds(text_of(longer, "sglang"), "--context-length 1282"));

@@ -24,6 +24,7 @@ const std::string experts = "--num-experts 8 --ffn-hidden-size 512 ";
 
 TEST_CASE("experts in odd layers, sinks, and numbers of the model") {
   CHECK(model_key(experts + "--moe-layer-freq '([0,1]*2)'", "moe_every") == "2");
+  CHECK(model_key(experts + "--moe-layer-freq \"'([0,1]*2)'\"", "moe_every") == "2");
   CHECK(model_key(experts + "--moe-layer-freq '([0,1]*2)'", "moe_offset") == "1");
   CHECK(model_key(experts + "--moe-layer-freq '([0]*3+[1]*1)'", "moe_offset") == "3");
   CHECK(model_key("--softmax-type learnable", "attention_sinks") == "true");
