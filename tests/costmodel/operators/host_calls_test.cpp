@@ -47,6 +47,18 @@ TEST_CASE("a product of experts launches a kernel for each, and a cast of narrow
   CHECK(host_calls(eight, Pass::weight_gradient, {}).launches > 2 * many.launches);
 }
 
+TEST_CASE("rows are permuted by a map and a copy, and within the exchange of HybridEP") {
+  const auto calls = [](Site site, Dispatcher dispatcher) {
+    return host_calls({site, Permute{64, 64, 2}, {}}, Pass::forward, {.dispatcher = dispatcher})
+        .calls;
+  };
+  CHECK(calls(Site::permute, Dispatcher::alltoall) > calls(Site::unpermute, Dispatcher::alltoall));
+  CHECK(calls(Site::sort_by_expert, Dispatcher::alltoall) == 2);
+  CHECK(calls(Site::sort_by_expert, Dispatcher::deepep) >
+        calls(Site::permute, Dispatcher::alltoall));
+  CHECK(calls(Site::sort_by_expert, Dispatcher::hybridep) == 0);
+}
+
 TEST_CASE("a norm is a module unless it is part of the product after it") {
   const auto calls = [](Site site, int gains, bool latent) {
     const Node node{site, Norm{64, 64, Normalization::rmsnorm, gains}, {}};

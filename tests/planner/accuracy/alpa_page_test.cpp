@@ -1,4 +1,4 @@
-// docs/alpa.md: Alpa's own experiments beside what the planner finds.
+// docs/alpa.md: Alpa's own experiments next to what the planner finds.
 #include <doctest/doctest.h>
 
 #include <cstdlib>
