@@ -265,7 +265,7 @@ std::vector<AfterPipeline> after_pipeline(const PlanInputs& in,
     const AlikeStages::Kind& rank = in.alike->kinds[i];
     const RankPass pass = pass_of(in, rows, rank);
     AfterPipeline& after = all.emplace_back(after_pipeline(in, weights[i], pass, tensor));
-    // The host launches on while the device waits for the last sums, and for what it gathers beside
+    // The host launches on while the device waits for the last sums, and for what it gathers during
     // the first pass.
     const Seconds gathers =
         in.on.training.overlap.overlap_param_gather ? after.gather_exposed : Seconds(0);

@@ -231,7 +231,7 @@ TEST_CASE("scenarios that broke a law of training") {
            "cluster: {base: selene, devices: 12}\n"
            "training: {global_batch: 6, sequence: 1024, stack: {base: torchtitan}}\n"
            "plan: {pp: 1}\n",
-           // ... and for what is gathered beside the first forward.
+           // ... and for what is gathered during the first forward.
            "model: {kind: gpt, hidden: 256, vocab: 128256, layers: 10, heads: 4, "
            "tie_embeddings: false}\n"
            "cluster: {base: pcie-8x-a100}\n"

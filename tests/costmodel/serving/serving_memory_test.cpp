@@ -152,7 +152,7 @@ TEST_CASE("Weights and cache are those of engines' logs") {
 // accuracy/accuracy_report.md of that repository (875a4fd609) has GiB of the cache that its own
 // parts and its logs' tokens contradict, with tensor parallelism by 4 to 14 %: no prediction meets
 // both.
-TEST_CASE("A log's tokens are what its own parts leave, and a report of it says less") {
+TEST_CASE("A log's tokens are what its own parts leave, and a report of it states less") {
   struct Row {
     const char* name;
     double weights, activations, engine, reported;  // GiB
