@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <limits>
 #include <utility>
 #include <vector>
 
@@ -28,6 +29,20 @@ inline bool better(const Ranked& a, const Ranked& b) {
   if (a.time != b.time) return a.time < b.time;
   if (a.peak != b.peak) return a.peak < b.peak;
   return a.order < b.order;
+}
+
+// How much of the forward a plan computes again; more compares greater.
+inline std::pair<costmodel::Recomputation, int> recomputed(const costmodel::ParallelPlan& plan) {
+  const costmodel::Recompute& r = plan.recompute;
+  return {r.granularity, r.layers == 0 ? std::numeric_limits<int>::max() : r.layers};
+}
+
+// The same of one family: of those that take as long, the one that recomputes less comes first, so
+// that a search need not price what recomputes more and is no faster.
+inline bool better_in_family(const Ranked& a, const Ranked& b) {
+  if (a.time != b.time) return a.time < b.time;
+  const auto own = recomputed(a.plan), other = recomputed(b.plan);
+  return own != other ? own < other : better(a, b);
 }
 
 // Whether plans differ in nothing but how many layers of a stage are recomputed: a ranking shows
@@ -84,7 +99,7 @@ class Podium {
                        : one_row(known.plan, candidate.plan);
     });
     if (like != ranked_.end()) {
-      if (better(*like, candidate)) return;
+      if (families_ ? better_in_family(*like, candidate) : better(*like, candidate)) return;
       ranked_.erase(like);
     }
     const auto at = std::upper_bound(ranked_.begin(), ranked_.end(), candidate, better);

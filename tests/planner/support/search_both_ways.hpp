@@ -21,6 +21,8 @@ inline Searches search(const costmodel::Scenario& s) {
   CHECK(pruned.statistics.configurations == all.statistics.evaluated);
   REQUIRE(pruned.plans.size() == all.plans.size());
   for (std::size_t k = 0; k < all.plans.size(); ++k) {
+    CAPTURE(to_string(pruned.plans[k].plan));
+    CAPTURE(to_string(all.plans[k].plan));
     CHECK(pruned.plans[k].plan == all.plans[k].plan);
     CHECK(pruned.plans[k].iteration == all.plans[k].iteration);
   }
