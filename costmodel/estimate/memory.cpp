@@ -538,7 +538,7 @@ Offload offload_of(const PlanInputs& in) {
 StageMemory without_offloaded(const PlanInputs& in, const Offload& offload, StageMemory memory) {
   const Bytes away = offloaded(in, offload);
   memory.activations -= away;
-  memory.host += away;
+  memory.pinned += away;
   memory.buffers -= away * in.on.training.stack.memory.fragmentation;
   return memory;
 }

@@ -84,8 +84,9 @@ struct StageMemory {
   Bytes activations;  // kept by in-flight micro-batches, and the working tensors of the layer being
                       // computed
   Bytes buffers;      // transfers, gathered parameters, contexts, allocator reserve
-  Bytes host;         // kept in host memory (plan.offload), not in the total
-  Bytes pinned, drives;  // on the way to drives in that memory, and on them
+  Bytes host;         // states kept in host memory (plan.offload), not in the total
+  Bytes pinned;       // page-locked there: activations, and what is on its way to drives
+  Bytes drives;
   double in_flight_micro_batches = 0;
   Bytes each;  // total's increase per micro-batch in flight, on a rank with one chunk
   Bytes total() const { return weights + gradients + optimizer + activations + buffers; }

@@ -280,9 +280,15 @@ CommandResult without_serving_plan(const Session& session, const ServingScenario
 
 std::vector<std::string> memory_warnings(const Estimate& estimate) {
   if (estimate.fits()) return {};
-  return {fmt::format("warning: the plan does not fit in memory: stage {} needs {} of {}",
-                      estimate.fullest, format_bytes(estimate.peak),
-                      format_bytes(estimate.capacity))};
+  const bool device = estimate.peak > estimate.capacity, host = !estimate.in_host();
+  const std::string what =
+      device ? fmt::format("stage {} needs {} of {}", estimate.fullest, format_bytes(estimate.peak),
+                           format_bytes(estimate.capacity))
+             : fmt::format("a node needs {} of {} {}",
+                           format_bytes(host ? estimate.host : estimate.drives),
+                           format_bytes(host ? estimate.host_capacity : estimate.drive_capacity),
+                           host ? "of host memory" : "on NVMe drives");
+  return {"warning: the plan does not fit in memory: " + what};
 }
 
 std::vector<std::string> plan_warnings(const Options& options, const Scenario& scenario,

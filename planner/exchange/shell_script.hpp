@@ -26,7 +26,7 @@ struct ShellScript {
   std::vector<ShellWords> commands;  // other than assignments; a pipe or `&&` begins another one
   std::map<std::string, ShellWords> variables;  // as they stand at the end; of an array, its items
   std::vector<std::string> comments;            // without their '#'
-  std::string call;  // of the script, in a comment before all else: its arguments are read
+  std::string call;       // of the script, in a comment before all else: its arguments are read
   bool branches = false;  // it has loops, functions, or conditions that are not decided
 };
 

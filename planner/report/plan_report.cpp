@@ -58,7 +58,7 @@ std::string fits_text(const Estimate& e, const Scenario& s, const ReportStyle& s
   const MemoryFit fit = fit_of(e, s.search.memory_margin);
   std::string chance = "chance " + fits_chance(e, s);
   if (!s.training.peak_errors.measured) {
-    chance += fmt::format("; no peak by {} was measured",
+    chance += fmt::format("; no measured peak by {}",
                           s.training.stack.name.empty() ? "this stack" : s.training.stack.name);
   }
   if (fit == MemoryFit::exceeds)

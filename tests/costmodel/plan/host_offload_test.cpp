@@ -157,6 +157,7 @@ TEST_CASE("activations of n layers leave the device, and wait on the host") {
   CHECK(each > Bytes(0));
   CHECK(eight.memory.front().activations.value ==
         doctest::Approx((none.memory.front().activations - each * 8).value));
+  CHECK(four.host.value == doctest::Approx((each * 4 * 8).value));  // of a node's eight devices
   CHECK(eight.host.value == doctest::Approx(2 * four.host.value));
   CHECK(eight.iteration >= four.iteration);
 }
