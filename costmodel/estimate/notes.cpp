@@ -43,12 +43,9 @@ std::string traced_note(const OwnRuns& own) {
       format_integer(of.sequence), of.compiled ? "" : "not ", 100 * nearest);
 }
 
-}  // namespace
-
-std::vector<std::string> notes_of(const Workload& on, const ParallelPlan& plan,
-                                  const Offload& offload) {
-  std::vector<std::string> notes;
-  if (on.training.expert_load.given()) notes.push_back(routing_note(on.training, plan));
+// What is assumed of what leaves the device.
+void add_offload(const Workload& on, const ParallelPlan& plan, const Offload& offload,
+                 std::vector<std::string>& notes) {
   if (offload.layers > 0) {
     notes.push_back(fmt::format("activations of {} of {} layers wait in host memory",
                                 offload.layers, on.model.layers));
@@ -79,6 +76,15 @@ std::vector<std::string> notes_of(const Workload& on, const ParallelPlan& plan,
             ? ""
             : " (assumed, four PCIe 4 drives: host.nvme_read_bytes_per_s)"));
   }
+}
+
+}  // namespace
+
+std::vector<std::string> notes_of(const Workload& on, const ParallelPlan& plan,
+                                  const Offload& offload) {
+  std::vector<std::string> notes;
+  if (on.training.expert_load.given()) notes.push_back(routing_note(on.training, plan));
+  add_offload(on, plan, offload, notes);
   if (!on.model.assumed.empty()) {
     notes.push_back(fmt::format("model: the {} family's usual {}",
                                 model_kind_names[static_cast<std::size_t>(on.model.kind)],

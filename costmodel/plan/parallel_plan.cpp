@@ -183,6 +183,21 @@ void check_choices(const ParallelPlan& p, std::int64_t m, Rules& rules) {
       });
 }
 
+// What is simulated at least: eight rounds of the pipeline, or all of a shorter one.
+void check_length(const ParallelPlan& p, const TrainingSpec& training, Rules& rules) {
+  const std::int64_t rounds = std::min<std::int64_t>(
+      std::int64_t{9} * p.pp,
+      std::max<std::int64_t>(1, training.global_batch / (p.dp * p.micro_batch)));
+  // A schedule with split backward is generated for every plan.
+  const std::int64_t most = std::int64_t{1} << (splits_backward(p.schedule) ? 21 : 27);
+  rules.require(
+      std::int64_t{2} * p.pp * p.vpp * rounds <= most, "pp",
+      [&] {
+        return fmt::format("pp {} x vpp {} makes a schedule too long to simulate", p.pp, p.vpp);
+      },
+      [] { return std::string("choose fewer stages"); });
+}
+
 void check_batch(const ParallelPlan& p, const TrainingSpec& training, Rules& rules) {
   const std::int64_t share = p.dp * p.micro_batch;
   const bool divides = rules.require(
@@ -223,17 +238,7 @@ void check_batch(const ParallelPlan& p, const TrainingSpec& training, Rules& rul
         return fmt::format("set zero: {}, or training.optimizer: adam",
                            most_zero(training.optimizer));
       });
-  // What is simulated at least: eight rounds of the pipeline, or all of a shorter one.
-  const std::int64_t rounds = std::min<std::int64_t>(
-      std::int64_t{9} * p.pp, std::max<std::int64_t>(1, training.global_batch / share));
-  // A schedule with split backward is generated for every plan.
-  const std::int64_t most = std::int64_t{1} << (splits_backward(p.schedule) ? 21 : 27);
-  rules.require(
-      std::int64_t{2} * p.pp * p.vpp * rounds <= most, "pp",
-      [&] {
-        return fmt::format("pp {} x vpp {} makes a schedule too long to simulate", p.pp, p.vpp);
-      },
-      [] { return std::string("choose fewer stages"); });
+  check_length(p, training, rules);
   if (!divides) return;
   const std::int64_t m = p.micro_batches(training.global_batch);
   check_fixed_order(p, m, rules);
