@@ -27,7 +27,11 @@ void check_activations(const ParallelPlan& p, const ModelSpec& model, Rules& rul
                            p.offload.activation_layers, model.layers,
                            model.mixes_layers() ? " of a model with layers of several kinds" : "");
       },
-      text("keep those of the last layer, in a model whose layers are equal"));
+      [&] {
+        return model.mixes_layers() ? std::string("leave activations out")
+                                    : fmt::format("set layers: {} or fewer: those of the last stay",
+                                                  model.layers - 1);
+      });
 }
 
 // Megatron-LM's rules of --offload-modules (the same file).
@@ -91,6 +95,9 @@ void check_offload(const ParallelPlan& p, const ModelSpec& model, const ClusterS
       own.optimizer == 0 || keeps_alike(training.optimizer), "offload",
       [&] { return fmt::format("{} runs on the device alone", to_string(training.optimizer)); },
       text("set training.optimizer: adam, or leave offload out"));
+  rules.require(own.on_drives() || !own.names_drives(), "offload",
+                text("drives are named, and no states are kept there"),
+                text("set optimizer: 1 (and parameters: 1), or leave to and parameters_to out"));
   rules.require(!own.on_drives() || p.zero == 3, "offload",
                 text("states on NVMe drives are sharded ones"),
                 text("set zero: 3, or offload.to: host"));

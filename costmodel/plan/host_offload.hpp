@@ -53,6 +53,7 @@ struct HostOffload {
   bool parameters_on_drives() const {
     return parameters > 0 && parameters_to.value_or(to) == OffloadTo::nvme;
   }
+  bool names_drives() const { return to == OffloadTo::nvme || parameters_to == OffloadTo::nvme; }
   bool on_drives() const { return optimizer_on_drives() || parameters_on_drives(); }
   bool operator==(const HostOffload&) const = default;
 };

@@ -487,7 +487,8 @@ void check_all(const ParallelPlan& p, const ModelSpec& model, const ClusterSpec&
     check_zero_plus_plus(p, model, training, rules);
     check_hybrid_offered(p, training.stack, rules);
   }
-  if (p.offload.any()) check_offload(p, model, cluster, training, rules);
+  if (p.offload.any() || p.offload.names_drives())
+    check_offload(p, model, cluster, training, rules);
   if (!p.replica_groups.empty()) {
     check_replicas(p, model, cluster, training, rules);
     return;

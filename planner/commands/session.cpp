@@ -29,6 +29,7 @@
 #include "planner/report/json_report.hpp"
 #include "planner/report/json_serving.hpp"
 #include "planner/report/mesh_report.hpp"
+#include "planner/report/plan_report.hpp"
 #include "planner/report/serving_report.hpp"
 
 namespace planner {
@@ -280,15 +281,7 @@ CommandResult without_serving_plan(const Session& session, const ServingScenario
 
 std::vector<std::string> memory_warnings(const Estimate& estimate) {
   if (estimate.fits()) return {};
-  const bool device = estimate.peak > estimate.capacity, host = !estimate.in_host();
-  const std::string what =
-      device ? fmt::format("stage {} needs {} of {}", estimate.fullest, format_bytes(estimate.peak),
-                           format_bytes(estimate.capacity))
-             : fmt::format("a node needs {} of {} {}",
-                           format_bytes(host ? estimate.host : estimate.drives),
-                           format_bytes(host ? estimate.host_capacity : estimate.drive_capacity),
-                           host ? "of host memory" : "on NVMe drives");
-  return {"warning: the plan does not fit in memory: " + what};
+  return {"warning: the plan does not fit in memory: " + overflow_text(estimate)};
 }
 
 std::vector<std::string> plan_warnings(const Options& options, const Scenario& scenario,

@@ -132,14 +132,7 @@ std::string unknown_text(const Estimate& e, const ReportStyle& style) {
 
 // The first that a reader must know.
 std::string misfit_text(const Estimate& e, const ReportStyle& style) {
-  const bool host = e.peak <= e.capacity && !e.in_host();
-  const std::string line =
-      e.peak > e.capacity ? fmt::format("Does not fit: {} of {} on stage {}", format_bytes(e.peak),
-                                        format_bytes(e.capacity), e.fullest)
-                          : fmt::format("Does not fit: {} of {} of a node's {}",
-                                        format_bytes(host ? e.host : e.drives),
-                                        format_bytes(host ? e.host_capacity : e.drive_capacity),
-                                        host ? "host memory" : "NVMe drives");
+  const std::string line = "Does not fit: " + overflow_text(e);
   return style.markup == Markup::markdown ? fmt::format("**{}**\n\n", line)
                                           : style.style.bad(line) + "\n";
 }
@@ -276,6 +269,20 @@ std::string hidden_sentence(const Estimate& e, Evaluator& evaluator) {
 }
 
 }  // namespace
+
+std::string overflow_text(const Estimate& e) {
+  if (e.fits()) return "";
+  if (e.peak > e.capacity) {
+    return fmt::format("stage {} needs {} of {}", e.fullest, format_bytes(e.peak),
+                       format_bytes(e.capacity));
+  }
+  if (!e.in_host()) {
+    return fmt::format("a node needs {} of {} of host memory", format_bytes(e.host),
+                       format_bytes(e.host_capacity));
+  }
+  return fmt::format("a node needs {} of {} on NVMe drives", format_bytes(e.drives),
+                     format_bytes(e.drive_capacity));
+}
 
 std::string plan_report(const Estimate& e, const Scenario& s, const ReportStyle& style) {
   Evaluator evaluator(s.model, s.cluster, s.training);

@@ -41,6 +41,9 @@ std::string heading(const costmodel::Scenario& scenario, const ReportStyle& styl
 // The chance that the plan fits, by the errors of published peaks: "97 %", "over 99 %".
 std::string fits_chance(const costmodel::Estimate& estimate, const costmodel::Scenario& scenario);
 
+// What of its devices, host memory or drives a plan exceeds, the first of these; "" if it fits.
+std::string overflow_text(const costmodel::Estimate& estimate);
+
 // Time, throughput, memory, time breakdown, memory by stage, traffic, notes.
 std::string plan_report(const costmodel::Estimate& estimate, const costmodel::Scenario& scenario,
                         const ReportStyle& style);

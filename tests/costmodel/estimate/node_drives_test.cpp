@@ -87,13 +87,8 @@ TEST_CASE("drives that are too small do not hold it, and unknown ones are not ju
 }
 
 TEST_CASE("what cannot be kept on drives is refused with a remedy") {
-  const auto fault = [](const std::string& offload, const std::string& stack) -> std::string {
-    try {
-      resolve_plan(scenario("gpt2-xl", offload, stack));
-      return "";
-    } catch (const ConfigError& error) {
-      return error.what();
-    }
+  const auto fault = [](const std::string& offload, const std::string& stack) {
+    return scenarios::fault_of([&] { return scenario("gpt2-xl", offload, stack); });
   };
   const auto has = [](const std::string& text, const char* part) {
     return text.find(part) != std::string::npos;
@@ -102,6 +97,8 @@ TEST_CASE("what cannot be kept on drives is refused with a remedy") {
   CHECK(
       has(fault("{optimizer: 1, parameters: 1, to: nvme}", "torchtitan"), "deepspeed-2021, peft"));
   CHECK(fault("{optimizer: 1, to: nvme}", "peft").empty());
+  CHECK(has(fault("{to: nvme}", "deepspeed-2021"), "no states are kept there"));
+  CHECK(has(fault("{optimizer: 1, parameters_to: nvme}", "deepspeed-2021"), "leave to and"));
 }
 
 }  // namespace node_drives_test

@@ -68,13 +68,8 @@ TEST_CASE("a link that is fast enough hides it, a slow one shows in every stage"
 }
 
 TEST_CASE("what Megatron-LM refuses of modules is refused") {
-  const auto fault = [](const std::string& modules, const std::string& plan) -> std::string {
-    try {
-      resolve_plan(scenario(modules, plan));
-      return "";
-    } catch (const ConfigError& error) {
-      return error.what();
-    }
+  const auto fault = [](const std::string& modules, const std::string& plan) {
+    return scenarios::fault_of([&] { return scenario(modules, plan); });
   };
   const auto has = [](const std::string& text, const char* part) {
     return text.find(part) != std::string::npos;

@@ -35,12 +35,7 @@ double states(const StageMemory& memory) {
 }
 
 std::string fault(const std::string& plan, const std::string& stack = "deepspeed-2021") {
-  try {
-    resolve_plan(scenario("gpt2-xl", 8, plan, stack));
-    return "";
-  } catch (const ConfigError& error) {
-    return error.what();
-  }
+  return scenarios::fault_of([&] { return scenario("gpt2-xl", 8, plan, stack); });
 }
 
 // Of more than one kind of size, tables tied and not; without experts, whose shards are others.
@@ -173,6 +168,13 @@ TEST_CASE("what cannot be kept on the host is refused with a remedy") {
   CHECK(fault("offload: {activations: {layers: 4}}", "megatron-core-2025").find("recomputed") !=
         std::string::npos);
   CHECK(fault("zero: 1, offload: optimizer").empty());
+  const std::string many = scenarios::fault_of([] {
+    Scenario s = scenario("gpt2-xl", 8, "zero: 1, offload: {activations: {layers: 99}}",
+                          "megatron-core-2024");
+    s.plan.recompute = Recompute{};
+    return s;
+  });
+  CHECK(many.find("set layers: 47 or fewer") != std::string::npos);
 }
 
 }  // namespace host_offload_test

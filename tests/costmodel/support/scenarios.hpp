@@ -20,6 +20,17 @@ inline costmodel::Scenario read(const std::string& yaml) {
                                   fixtures::configs());
 }
 
+// What is wrong with the plan of a scenario that is made here; "" for nothing.
+template <typename Make>
+std::string fault_of(const Make& make) {
+  try {
+    costmodel::resolve_plan(make());
+    return "";
+  } catch (const costmodel::ConfigError& error) {
+    return error.what();
+  }
+}
+
 inline std::string group(const std::string& name, const std::string& base, int devices) {
   return "{name: " + name + ", base: " + base + ", devices: " + std::to_string(devices) + "}";
 }

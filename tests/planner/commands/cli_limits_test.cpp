@@ -322,7 +322,7 @@ TEST_CASE("evaluate of a plan that does not fit ends with status 3, and says so 
     CHECK(done.status == 3);
     CHECK(done.out.size() > 200);  // the report as usual
     if (format != "text" && format != "md") continue;
-    const auto verdict = done.out.find("Does not fit: 79.99 GiB of 79.15 GiB on stage 0");
+    const auto verdict = done.out.find("Does not fit: stage 0 needs 79.99 GiB of 79.15 GiB");
     CHECK(verdict < done.out.find("Iteration"));
   }
   CHECK(run(words_of(command + " --out answer.json --format json"), scratch).status == 3);
