@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <map>
+#include <mutex>
 #include <optional>
 #include <set>
 #include <sstream>
@@ -270,8 +271,41 @@ Value parse_yaml(const std::string& text, const std::string& file, RepeatedKeys 
   }
 }
 
+namespace {
+
+// Trees of small files by name and text: a batch, Python and the tests name the same machines,
+// stacks and tables in every scenario, and parsing takes a hundred times as long as a copy.
+class ParsedFiles {
+ public:
+  Value tree(std::string text, const std::string& file) {
+    if (text.size() > largest_file) return parse_yaml(text, file);
+    const std::lock_guard lock(mutex_);
+    const auto found = trees_.find({file, text});
+    if (found != trees_.end()) return found->second;
+    Value value = parse_yaml(text, file);
+    if (bytes_ + text.size() > most_bytes) {
+      trees_.clear();
+      bytes_ = 0;
+    }
+    bytes_ += text.size();
+    trees_.emplace(std::pair(file, std::move(text)), value);
+    return value;
+  }
+
+ private:
+  static constexpr std::size_t largest_file = std::size_t{64} << 10;
+  static constexpr std::size_t most_bytes = std::size_t{1} << 20;
+
+  std::mutex mutex_;
+  std::size_t bytes_ = 0;
+  std::map<std::pair<std::string, std::string>, Value> trees_;
+};
+
+}  // namespace
+
 Value load_yaml(const std::string& path, const ReadLimits& limits) {
-  return parse_yaml(read_file(path, limits), path);
+  static ParsedFiles files;
+  return files.tree(read_file(path, limits), path);
 }
 
 std::string to_yaml(const Value& value) {

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <optional>
 #include <sstream>
 #include <utility>
@@ -139,16 +140,23 @@ std::vector<std::string> known_stacks() {
   return costmodel::config_names(costmodel::config_path({}), "stacks");
 }
 
+// The first stack of each title.
+std::map<std::string, std::string> stacks_by_title() {
+  std::map<std::string, std::string> names;
+  const costmodel::ConfigPath path = costmodel::config_path({});
+  for (const std::string& name : known_stacks()) {
+    const auto file = costmodel::resolve_config(path, "stacks", costmodel::scalar_value(name));
+    if (const costmodel::Value* title = file.value.find("title")) names.emplace(title->text, name);
+  }
+  return names;
+}
+
 // Of a stack that is written as a map it has the title of its base.
 std::string name_of(const costmodel::StackSpec& stack) {
   if (!stack.name.empty()) return stack.name;
-  for (const std::string& name : known_stacks()) {
-    const auto file = costmodel::resolve_config(costmodel::config_path({}), "stacks",
-                                                costmodel::scalar_value(name));
-    const costmodel::Value* title = file.value.find("title");
-    if (title != nullptr && title->text == stack.title) return name;
-  }
-  return "";
+  static const auto names = stacks_by_title();  // a file each
+  const auto found = names.find(stack.title);
+  return found == names.end() ? "" : found->second;
 }
 
 // MODEL_ARGS of Megatron-LM's functional tests: a map of flags, where `true` is the flag alone and
