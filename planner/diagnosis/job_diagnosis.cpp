@@ -213,6 +213,11 @@ constexpr double none_weight = 0.02;
 // Of the scenario being another than the job's, once the log says so.
 constexpr double contradicted_weight = 3;
 
+LogContent content_of(const TrainingLog& log) {
+  return {.data_in_forward = log.part(JobPart::data) != nullptr,
+          .reserved = log.allocated.value <= 0 && log.reserved.value > 0};
+}
+
 }  // namespace
 
 IterationSize iteration_size(const Scenario& s) {
@@ -251,17 +256,17 @@ JobDiagnoser::JobDiagnoser(const Scenario& s, const ParallelPlan& plan)
     : scenario_(s), job_{.cluster = s.cluster, .training = s.training, .plan = plan} {
   Evaluator evaluator(s.model, s.cluster, s.training);
   estimate_ = evaluator.estimate(plan);
-  expected_ = predicted(estimate_, evaluator, job_);
+  expected_ = predicted(estimate_, evaluator, job_, {.reserved = true});
   for (auto& list : priced_) list.resize(hypotheses().size());
 }
 
 // Without those that break a rule of plans, and with sizes between those that are priced.
 std::vector<PricedVariant> JobDiagnoser::price(const std::vector<Variant>& variants,
-                                               bool data_in_forward) const {
+                                               LogContent log) const {
   std::vector<PricedVariant> list;
   const Variant* last = nullptr;
   for (const Variant& v : variants) {
-    auto p = predict(v.job, scenario_.model, data_in_forward);
+    auto p = predict(v.job, scenario_.model, log);
     if (!p) continue;
     for (const JobPart part : {JobPart::forward, JobPart::backward}) {
       const auto i = static_cast<std::size_t>(part);  // the other nodes compute as they did
@@ -280,10 +285,9 @@ std::vector<PricedVariant> JobDiagnoser::price(const std::vector<Variant>& varia
   return list;
 }
 
-const std::vector<PricedVariant>& JobDiagnoser::priced(std::size_t hypothesis,
-                                                       bool data_in_forward) {
-  auto& known = priced_[data_in_forward ? 1 : 0][hypothesis];
-  if (!known) known = price(hypotheses()[hypothesis].variants(suspect()), data_in_forward);
+const std::vector<PricedVariant>& JobDiagnoser::priced(std::size_t hypothesis, LogContent log) {
+  auto& known = priced_[log.index()][hypothesis];
+  if (!known) known = price(hypotheses()[hypothesis].variants(suspect()), log);
   return *known;
 }
 
@@ -304,7 +308,7 @@ bool JobDiagnoser::explained(const std::vector<PricedVariant>& as_logged, const 
   if (scenario_.training.precision != Precision::fp32) return false;
   const auto at = std::ranges::find(hypotheses(), "full-precision", &Hypothesis::name);
   for (const PricedVariant& v :
-       priced(static_cast<std::size_t>(at - hypotheses().begin()), false)) {
+       priced(static_cast<std::size_t>(at - hypotheses().begin()), content_of(log))) {
     // Some of the products may, others not.
     if (log.pace.median > v.job.iteration * scenario_.training.error_band.low &&
         log.pace.median < expected_.iteration) {
@@ -316,7 +320,6 @@ bool JobDiagnoser::explained(const std::vector<PricedVariant>& as_logged, const 
 
 // All hypotheses but those that the log settles.
 void JobDiagnoser::add_hypotheses(const TrainingLog& log, Suspects& suspects, JobDiagnosis& d) {
-  const bool data_in_forward = log.part(JobPart::data) != nullptr;
   const auto settings = settings_of(log, scenario_, job_.plan);
   for (std::size_t i = 0; i < hypotheses().size(); ++i) {
     const Hypothesis& h = hypotheses()[i];
@@ -334,7 +337,7 @@ void JobDiagnoser::add_hypotheses(const TrainingLog& log, Suspects& suspects, Jo
                   .because = std::string(h.because),
                   .test = std::string(h.test),
                   .prior = h.weight},
-                 h, priced(i, data_in_forward));
+                 h, priced(i, content_of(log)));
   }
 }
 
@@ -348,7 +351,7 @@ JobDiagnosis JobDiagnoser::diagnose(const TrainingLog& log) {
   const Variant logged = as_logged(d.contradictions);
   std::vector<PricedVariant> other;
   if (!logged.text.empty()) {
-    other = price({logged}, log.part(JobPart::data) != nullptr);
+    other = price({logged}, content_of(log));
     suspects.add({.name = name_of(d.contradictions),
                   .remedy = "Make the scenario the job's, or the job the scenario's.",
                   .because = "the log states it",

@@ -75,13 +75,12 @@ class JobDiagnoser {
   JobDiagnosis diagnose(const TrainingLog& log);
 
  private:
-  std::vector<PricedVariant> price(const std::vector<Variant>& variants,
-                                   bool data_in_forward) const;
+  std::vector<PricedVariant> price(const std::vector<Variant>& variants, LogContent log) const;
   void add_hypotheses(const TrainingLog& log, Suspects& suspects, JobDiagnosis& d);
   bool explained(const std::vector<PricedVariant>& as_logged, const TrainingLog& log);
   Variant as_logged(const std::vector<Contradiction>& contradictions) const;
   bool explains(const std::vector<PricedVariant>& other, const TrainingLog& log) const;
-  const std::vector<PricedVariant>& priced(std::size_t hypothesis, bool data_in_forward);
+  const std::vector<PricedVariant>& priced(std::size_t hypothesis, LogContent log);
   Suspect suspect() const {
     return {job_, scenario_.model, estimate_.iteration, estimate_.bubble_fraction};
   }
@@ -90,8 +89,8 @@ class JobDiagnoser {
   Job job_;
   costmodel::Estimate estimate_;
   PredictedJob expected_;
-  std::array<std::vector<std::optional<std::vector<PricedVariant>>>, 2>
-      priced_;  // by data_in_forward
+  std::array<std::vector<std::optional<std::vector<PricedVariant>>>, 4>
+      priced_;  // by LogContent::index()
 };
 
 // Of one log.

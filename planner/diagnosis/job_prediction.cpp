@@ -62,13 +62,15 @@ PredictedJob both(const PredictedJob& a, const PredictedJob& b, const PredictedJ
   return p;
 }
 
-PredictedJob predicted(const Estimate& e, Evaluator& evaluator, const Job& job) {
+PredictedJob predicted(const Estimate& e, Evaluator& evaluator, const Job& job, LogContent log) {
   const PlanCost cost = e.plan.even() ? evaluator.cost(e.plan) : PlanCost();
   PredictedJob p;
   p.iteration = e.iteration;
   p.slow_iterations = job.slow_iterations;
   p.grows = job.grows;
-  const CountedPeak counted = evaluator.counted_peak(e);
+  const CountedPeak counted = log.reserved
+                                  ? evaluator.counted_peak(e)
+                                  : costmodel::counted_peak(e.peak, job.training.stack.memory);
   p.allocated = counted.allocated;
   p.reserved = counted.reserved;
   p.has_parts = e.plan.even();
@@ -94,12 +96,12 @@ PredictedJob predicted(const Estimate& e, Evaluator& evaluator, const Job& job) 
   return p;
 }
 
-std::optional<PredictedJob> predict(const Job& job, const ModelSpec& model, bool data_in_forward) {
+std::optional<PredictedJob> predict(const Job& job, const ModelSpec& model, LogContent log) {
   if (!is_valid(job.plan, model, job.cluster, job.training)) return {};
   Evaluator evaluator(model, job.cluster, job.training);
   const Estimate e = evaluator.estimate(job.plan);
-  PredictedJob p = predicted(e, evaluator, job);
-  if (data_in_forward && p.has_parts) {
+  PredictedJob p = predicted(e, evaluator, job, log);
+  if (log.data_in_forward && p.has_parts) {
     part_of(p, JobPart::forward).least += job.data;
     part_of(p, JobPart::forward).most += job.data;
   }

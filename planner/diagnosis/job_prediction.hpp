@@ -26,10 +26,17 @@ struct PredictedJob {
   bool grows = false;  // the time above is that of the first iterations
 };
 
-// nullopt when the job breaks a rule of plans. `data_in_forward`: the log's forward timer holds the
-// wait for the batch, as Megatron-LM's does.
+// What a log states that decides what is predicted of it.
+struct LogContent {
+  bool data_in_forward = false;  // its forward timer holds the wait for the batch (Megatron-LM)
+  bool reserved = false;  // its memory is what the allocator reserves, which takes long to follow
+
+  std::size_t index() const { return (data_in_forward ? 1U : 0U) + (reserved ? 2U : 0U); }
+};
+
+// nullopt when the job breaks a rule of plans.
 std::optional<PredictedJob> predict(const Job& job, const costmodel::ModelSpec& model,
-                                    bool data_in_forward);
+                                    LogContent log);
 
 // Between two predictions of one fault: a share of the way, by ratios where both are positive.
 PredictedJob between(const PredictedJob& a, const PredictedJob& b, double share);
@@ -39,6 +46,6 @@ PredictedJob both(const PredictedJob& a, const PredictedJob& b, const PredictedJ
 
 // The same from an estimate and its evaluator.
 PredictedJob predicted(const costmodel::Estimate& estimate, costmodel::Evaluator& evaluator,
-                       const Job& job);
+                       const Job& job, LogContent log);
 
 }  // namespace planner

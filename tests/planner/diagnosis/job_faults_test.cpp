@@ -26,7 +26,7 @@ struct Asked {
       if (one.name == name) scenario = planted::scenario_of(one);
     job = {
         .cluster = scenario.cluster, .training = scenario.training, .plan = resolve_plan(scenario)};
-    iteration = predict(job, scenario.model, false)->iteration;
+    iteration = predict(job, scenario.model, {})->iteration;
   }
   std::vector<Variant> variants(std::string_view name) const {
     for (const Hypothesis& h : hypotheses())
@@ -45,7 +45,7 @@ TEST_CASE("faults that take time are predicted slower, by more where they are la
     const auto variants = asked.variants(name);
     CHECK(variants.size() >= 3);
     for (const Variant& v : variants) {
-      const auto p = predict(v.job, asked.scenario.model, false);
+      const auto p = predict(v.job, asked.scenario.model, {});
       REQUIRE(p);
       CHECK(p->iteration.value > last);
       last = p->iteration.value;
@@ -55,7 +55,7 @@ TEST_CASE("faults that take time are predicted slower, by more where they are la
                            "eager-attention", "no-nvlink"}) {
     CAPTURE(name);
     for (const Variant& v : asked.variants(name)) {
-      const auto p = predict(v.job, asked.scenario.model, false);
+      const auto p = predict(v.job, asked.scenario.model, {});
       REQUIRE(p);
       CHECK(p->iteration > asked.iteration);
       CHECK_FALSE(v.text.empty());
@@ -69,7 +69,7 @@ TEST_CASE("a wait for data is as long as it is given, or only now and then") {
   REQUIRE(variants.size() == 8);
   CHECK(variants[0].job.slow_iterations > asked.job.slow_iterations);
   CHECK(variants[0].job.data.value == 0);
-  const auto p = predict(variants[2].job, asked.scenario.model, false);
+  const auto p = predict(variants[2].job, asked.scenario.model, {});
   CHECK((p->iteration - asked.iteration).value ==
         doctest::Approx(0.25 * asked.iteration.value).epsilon(0.02));
 }

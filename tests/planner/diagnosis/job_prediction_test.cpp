@@ -28,7 +28,7 @@ struct Priced {
 TEST_CASE(
     "two stages: forward and backward of all micro-batches on the least and the most loaded") {
   const Priced one;
-  const auto p = predict(one.job, one.scenario.model, false);
+  const auto p = predict(one.job, one.scenario.model, {.reserved = true});
   REQUIRE(p);
   const auto e = estimate_of(one.scenario.model, one.job.cluster, one.job.training, one.job.plan);
   REQUIRE(e.stage_forward.size() == 2);
@@ -48,8 +48,8 @@ TEST_CASE(
 TEST_CASE("waiting for data is a part of its own, and of forward where the log counts it so") {
   Priced one;
   one.job.data = Seconds(0.5);
-  const auto apart = predict(one.job, one.scenario.model, false);
-  const auto within = predict(one.job, one.scenario.model, true);
+  const auto apart = predict(one.job, one.scenario.model, {});
+  const auto within = predict(one.job, one.scenario.model, {.data_in_forward = true});
   REQUIRE(apart);
   REQUIRE(within);
   CHECK(part(*apart, JobPart::data).most.value == 0.5);
@@ -59,16 +59,16 @@ TEST_CASE("waiting for data is a part of its own, and of forward where the log c
 
 TEST_CASE("the gather of parameters counts with the optimizer where it is not overlapped") {
   Priced one;
-  const auto with = predict(one.job, one.scenario.model, false);
+  const auto with = predict(one.job, one.scenario.model, {});
   one.job.training.overlap.overlap_param_gather = false;
-  const auto without = predict(one.job, one.scenario.model, false);
+  const auto without = predict(one.job, one.scenario.model, {});
   CHECK(part(*without, JobPart::optimizer).most > part(*with, JobPart::optimizer).most);
 }
 
 TEST_CASE("a plan that breaks a rule is not predicted") {
   Priced one;
   one.job.plan.micro_batch = 7;
-  CHECK_FALSE(predict(one.job, one.scenario.model, false));
+  CHECK_FALSE(predict(one.job, one.scenario.model, {}));
 }
 
 }  // namespace job_prediction_test

@@ -201,7 +201,7 @@ inline const std::vector<Fault>& faults() {
 // as long. False where no size does.
 inline bool plant(const Fault& fault, int strength, const costmodel::Scenario& s, Job& job) {
   if (!fault.sized) return fault.plant(job, 1);
-  const auto well = planner::predict(job, s.model, true);
+  const auto well = planner::predict(job, s.model, {.data_in_forward = true});
   const double goal = pick(strength, 1.4, 1.8, 2.8);
   std::optional<Job> found;
   int least = 1, most = 56;  // powers of the step, of which the least that suffices is looked for
@@ -209,7 +209,7 @@ inline bool plant(const Fault& fault, int strength, const costmodel::Scenario& s
     const int middle = (least + most) / 2;
     Job faulty = job;
     if (!fault.plant(faulty, std::pow(1.18, middle))) return false;
-    const auto p = planner::predict(faulty, s.model, true);
+    const auto p = planner::predict(faulty, s.model, {.data_in_forward = true});
     const bool enough = p && p->iteration >= well->iteration * goal;
     if (enough) found = std::move(faulty);
     (enough ? most : least) = enough ? middle - 1 : middle + 1;
@@ -234,9 +234,10 @@ struct Planted {
 
 inline std::optional<Planted> planted_job(const Injected& one, const costmodel::Scenario& s) {
   Planted p{.job = {.cluster = s.cluster, .training = s.training, .plan = resolve_plan(s)}};
-  p.well = *planner::predict(p.job, s.model, true);
+  p.well = *planner::predict(p.job, s.model, {.data_in_forward = true});
   if (one.fault != nullptr && !plant(*one.fault, one.strength, s, p.job)) return {};
-  const auto faulty = planner::predict(p.job, s.model, true);
+  const auto faulty =
+      planner::predict(p.job, s.model, {.data_in_forward = true, .reserved = one.base->reserved});
   if (!faulty) return {};
   p.faulty = *faulty;
   return p;

@@ -270,9 +270,9 @@ inline const Priced& priced(const Case& one) {  // once for all draws of errors
   if (!fresh) return at->second;
   const costmodel::Scenario& s = scenario_of(one);
   Job job{.cluster = s.cluster, .training = s.training, .plan = resolve_plan(s)};
-  at->second.well = *planner::predict(job, s.model, true);
+  at->second.well = *planner::predict(job, s.model, {.data_in_forward = true, .reserved = true});
   one.fault(job);
-  at->second.faulty = *planner::predict(job, s.model, true);
+  at->second.faulty = *planner::predict(job, s.model, {.data_in_forward = true, .reserved = true});
   at->second.job = job;
   return at->second;
 }
