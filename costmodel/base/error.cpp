@@ -70,6 +70,11 @@ void check_failed(const char* condition, const char* file, int line) {
 }
 
 std::string nearest_name(const std::string& misspelt, const std::vector<std::string>& known) {
+  // What somebody began to write, where one name alone begins so: "--seq" for "--sequence".
+  const auto begun = [&](const std::string& name) { return name.starts_with(misspelt); };
+  constexpr std::size_t letters = 3;
+  if (misspelt.size() > letters && std::ranges::count_if(known, begun) == 1)
+    return *std::ranges::find_if(known, begun);
   std::string best;
   std::size_t best_distance = std::max<std::size_t>(1, misspelt.size() / 3) + 1;
   for (const auto& name : known) {

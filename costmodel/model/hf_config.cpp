@@ -82,6 +82,14 @@ constexpr std::string_view rotary_fields =
     "attention_factor beta_fast beta_slow short_factor long_factor low_freq_factor "
     "high_freq_factor mscale mscale_all_dim truncate full_attention sliding_attention";
 
+// What no key describes, and fields that are not understood.
+std::vector<std::string> sentences_of(const HfModel& model) {
+  std::vector<std::string> all = model.omitted;
+  for (const std::string& key : model.unread)
+    all.push_back(key + " of config.json is not understood here and changes nothing");
+  return all;
+}
+
 void require_rotary_fields(const Value& fields) {
   for (const char* name : {"rope_scaling", "rope_parameters"}) {
     const Value* const map = fields.find(name);
@@ -95,7 +103,8 @@ void require_rotary_fields(const Value& fields) {
 
 }  // namespace
 
-Value from_hf_config(const Value& file, const Value& over, const std::string& name) {
+Value from_hf_config(const Value& file, const Value& over, const std::string& name,
+                     std::vector<std::string>* omitted) {
   Value fields = over;
   if (const Value* const text = hf_text_config(over);
       text != nullptr && hf_text_config(file) != nullptr) {
@@ -114,6 +123,7 @@ Value from_hf_config(const Value& file, const Value& over, const std::string& na
     if (std::ranges::count(model.unread, entry.key) == 0) reader.optional(entry.key);
   reader.finish();
   require_rotary_fields(fields);
+  if (omitted != nullptr) *omitted = sentences_of(model);
   return merged(model.keys, keys);
 }
 
@@ -126,9 +136,7 @@ Value from_hf_config(const Value& file, std::vector<std::string>& omitted, bool 
   const Value map = hf_language_model(file);
   HfModel model = read_file(map, partial);
   put_hf_towers(file, model.keys, model.omitted);
-  omitted = std::move(model.omitted);
-  for (const std::string& key : model.unread)
-    omitted.push_back(key + " of config.json is not understood here and changes nothing");
+  omitted = sentences_of(model);
   return model.keys;
 }
 

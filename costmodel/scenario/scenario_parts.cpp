@@ -75,7 +75,15 @@ ModelSpec find_model(const Value& written, const ConfigPath& path) {
     const std::string folder = stem_of(folder_of(chain.end.mark.file));
     if (!folder.empty() && folder != ".") name = folder;
   }
-  return read_model(from_hf_config(chain.end, over, name), name);
+  std::vector<std::string> omitted;
+  ModelSpec model = read_model(from_hf_config(chain.end, over, name, &omitted), name);
+  constexpr std::size_t most = 5;
+  for (std::size_t i = 0; i < std::min(most, omitted.size()); ++i)
+    model.questioned += (i == 0 ? "" : "; ") + shortened(printable(omitted[i]), 160);
+  if (omitted.size() > most)
+    model.questioned +=
+        fmt::format("; and {} more: `shardplan import hf` names them", omitted.size() - most);
+  return model;
 }
 
 void read_parts(MapReader& reader, const ConfigPath& path, Scenario& scenario) {

@@ -48,6 +48,8 @@ TEST_CASE("the nearest known name") {
   CHECK(nearest_name("dualpipe", schedules) == "");
   CHECK(nearest_name("", schedules) == "");
   CHECK(nearest_name("x", {}) == "");
+  CHECK(nearest_name("--seq", {"--set", "--sequence", "--page"}) == "--sequence");
+  CHECK(nearest_name("--sep", {"--set", "--sequence", "--page"}) == "--set");
   CHECK(nearest_name("llama3", {"gpt2", "llama-7b", "llama-3-8b"}) ==
         "llama-7b");  // the first that begins so
   CHECK(nearest_name("tensor_parallel", {"tp", "pp"}) == "");

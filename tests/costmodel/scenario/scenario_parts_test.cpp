@@ -80,6 +80,23 @@ TEST_CASE("An unknown key over Hugging Face's file is refused where it stands") 
                  "mine.yaml:3:1: model 'mine' has no key 'layerz'"));
 }
 
+TEST_CASE("Fields of Hugging Face's file that are not understood are named") {
+  const program::Scratch scratch;
+  const auto questioned = [&](const std::string& more) {
+    scratch.write("model.json",
+                  "{\"model_type\": \"llama\", \"num_hidden_layers\": 2, \"hidden_size\": 64,\n"
+                  "\"num_attention_heads\": 4, \"intermediate_size\": 128, \"vocab_size\": 100" +
+                      more + "}");
+    return model_of("{base: " + scratch.path().string() + "/model.json}").questioned;
+  };
+  CHECK(questioned("").empty());
+  CHECK(questioned(", \"new_mixer\": 7") ==
+        "new_mixer of config.json is not understood here and changes nothing");
+  std::string many;
+  for (int i = 0; i < 8; ++i) many += ", \"new_" + std::to_string(i) + "\": 7";
+  CHECK(contains(questioned(many), "; and 3 more: `shardplan import hf` names them"));
+}
+
 TEST_CASE("The family of Hugging Face's file may be written over it") {
   const program::Scratch scratch;
   scratch.write("sizes.json",
