@@ -117,7 +117,7 @@ void check_offload_offered(const ParallelPlan& p, const StackSpec& stack, Rules&
         [instead] { return std::string(instead); });
   };
   const char* const other =
-      "leave it out, or choose another training.stack: deepspeed-2021, peft, torchtitan";
+      "leave it out, or choose another training.stack: deepspeed, peft, torchtitan";
   offered(p.offload.optimizer == 0 || stack.offers.optimizer_offload, "optimizer states", other);
   offered(p.offload.parameters == 0 || stack.offers.parameter_offload, "parameters", other);
   rules.require(
@@ -126,7 +126,7 @@ void check_offload_offered(const ParallelPlan& p, const StackSpec& stack, Rules&
       [] {
         return std::string(
             "set offload.to: host, or choose another training.stack: "
-            "deepspeed-2021, peft");
+            "deepspeed, peft");
       });
   offered(p.offload.modules == 0 || stack.offers.module_offload, "activations of modules",
           "leave them out, or choose another training.stack: megatron-core-2026, megatron-bridge");

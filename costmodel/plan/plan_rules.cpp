@@ -213,7 +213,7 @@ void check_hybrid_offered(const ParallelPlan& p, const StackSpec& stack, Rules& 
       : p.zero_plus_plus.weights     ? "zero_quantized_weights"
                                      : "zero_quantized_gradients",
       [&] { return fmt::format("stack {} has no ZeRO++", stack.name); },
-      [] { return std::string("leave it out, or set training.stack: deepspeed-2021"); });
+      [] { return std::string("leave it out, or set training.stack: deepspeed"); });
   rules.require(
       p.dp_replicate == 1 || stack.offers.hybrid_sharding, "dp_replicate",
       [&] { return fmt::format("stack {} shards over all data-parallel ranks", stack.name); },

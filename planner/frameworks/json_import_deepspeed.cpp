@@ -210,7 +210,7 @@ void read_training(DeepSpeedImport& in, const Around& script) {
     if (value != nullptr && value->is_boolean() && !value->get<bool>())
       in.job.left_out.push_back(fmt::format("zero_optimization.{}: taken as true", usual));
   }
-  in.put("training", "stack", script.megatron ? "megatron-deepspeed-2022" : "deepspeed-2021");
+  in.put("training", "stack", script.megatron ? "megatron-deepspeed-2022" : "deepspeed");
   // On by default at stage 3 only (deepspeed/runtime/zero/config.py, overlap_comm).
   const Json *stage = in.find("zero_optimization", "stage"),
              *asked = in.find("zero_optimization", "overlap_comm");

@@ -40,7 +40,7 @@ TEST_CASE("frameworks find a stack") {
                                                     {"megatron-bridge", "megatron-bridge"},
                                                     {"nemo", "nemo-2025"},
                                                     {"torchtitan", "torchtitan"},
-                                                    {"deepspeed", "deepspeed-2021"},
+                                                    {"zero-offload", "deepspeed"},
                                                     {"trl", "peft"}};
   for (const auto& [word, stack] : expected) {
     CAPTURE(word);
