@@ -234,14 +234,16 @@ const std::vector<CommandRow>& command_rows() {
        true},
       {{.name = "import",
         .operands =
-            "hf|nccl-tests|megatron|megatron-bridge|nemo|torchtitan|deepspeed|accelerate|"
+            "[hf|nccl-tests|megatron|megatron-bridge|nemo|torchtitan|deepspeed|accelerate|"
             "axolotl|llama-factory|ms-swift|trainer|nanotron|gpt-neox|verl|slime|vllm|sglang|"
-            "topo|slurm|trace FILE",
-        .least = 2,
+            "topo|slurm|trace] FILE",
+        .least = 1,
         .most = 2,
         .formats = "text json yaml",
         .summary =
-            "a foreign description in, YAML of ours out (hf: a Hugging Face config.json; "
+            "a foreign description in, YAML of ours out; a model's and a job's need no name of a "
+            "format "
+            "hold (hf: a Hugging Face config.json; "
             "nccl-tests: a log; megatron: a launch script, arguments or log; "
             "megatron-bridge, nemo: overrides, or Python that sets fields; torchtitan: its TOML "
             "or Python configuration; deepspeed: a ds_config.json; accelerate, axolotl, "

@@ -85,10 +85,19 @@ CommandResult import_job(const Session& session, const std::string& format,
   return finished(session, read_job(file, session.options.recipe));
 }
 
+// A file whose format nobody names: a model's, or a job's.
+CommandResult import_found(const Session& session, const std::string& file) {
+  refuse_if(!path_exists(file), fmt::format("no file {}", quote(file)),
+            "shardplan import FILE, or with its format: import hf FILE");
+  if (file.ends_with(".json") && is_hf_config(load_yaml(file))) return import_hf(session, file);
+  return finished(session, read_job(file, session.options.recipe));
+}
+
 }  // namespace
 
 CommandResult import_command(const Session& session) {
   const auto& operands = session.options.operands;
+  if (operands.size() == 1) return import_found(session, operands[0]);
   refuse_if(!session.options.to.empty() && operands[0] != "trace",
             "--to goes with import trace alone", "leave it out");
   if (operands[0] == "nccl-tests") {

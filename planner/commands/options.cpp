@@ -277,9 +277,11 @@ const FlagRow flag_rows[]{
             "a folder instead: the script, the scenario with its plan, the settings, a README "
             "with what was chosen and why, and a smoke test of ten iterations"),
      &Options::save_dir},
-    {valued("for-version", "NAME", "export",
-            "the framework's release (core-0.14 to core-0.20 of Megatron-LM, the default the "
-            "newest): its words, and what it has not is refused"),
+    {valued(
+         "for-version", "NAME", "export",
+         "the framework's release (core-0.14 to core-0.20 of Megatron-LM, 0.18 and 0.26 of vLLM, "
+         "0.5.9 and 0.5.17 of SGLang; the default: the newest): its words, and what it has not "
+         "is refused"),
      &Options::for_version},
     {valued("recipe", "NAME", "import explain-job evaluate plan",
             "which function of a Python file is the job, where several are"),

@@ -7,6 +7,7 @@
 #include <chrono>
 #include <filesystem>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "tests/costmodel/support/fixtures.hpp"
@@ -153,7 +154,8 @@ TEST_CASE("no command overwrites what it has read, under any name") {
         "evaluate llama.yaml --set model=model.yaml --out model.yaml",
         "validate runs.yaml --out runs.yaml", "validate . --out runs.yaml",
         "validate runs.yaml --write-residuals runs.yaml", "import hf config.json --out config.json",
-        "run tiny.yaml --out tiny.yaml", "run tiny.yaml --trace tiny.yaml",
+        "import config.json --out config.json", "run tiny.yaml --out tiny.yaml",
+        "run tiny.yaml --trace tiny.yaml",
         "calibrate --from gemm.yaml --device H800 --base h100-sxm5-80gb --out gemm.yaml"}) {
     CAPTURE(command);
     const Run failed = run(words_of(command), scratch);
@@ -167,6 +169,28 @@ TEST_CASE("no command overwrites what it has read, under any name") {
     CHECK(scratch.read("runs.yaml") == runs);
     CHECK(scratch.read("gemm.yaml") == gemm);
   }
+}
+
+TEST_CASE("what a file is imports it without the name of its format") {
+  const Scratch scratch;
+  scratch.write("config.json",
+                "{\"model_type\": \"llama\", \"num_hidden_layers\": 2, \"hidden_size\": 64, "
+                "\"num_attention_heads\": 4, \"intermediate_size\": 128, \"vocab_size\": 100}");
+  scratch.write("train.sh",
+                "torchrun pretrain_gpt.py --num-layers 24 --hidden-size 2048 "
+                "--num-attention-heads 16 --seq-length 2048 --micro-batch-size 1 "
+                "--global-batch-size 64 --vocab-size 50000 --bf16\n");
+  for (const auto& [format, file] : {std::pair("hf", "config.json"), {"megatron", "train.sh"}}) {
+    CAPTURE(file);
+    const Run found = run({"import", file}, scratch),
+              named = run({"import", format, file}, scratch);
+    CHECK(found.status == 0);
+    CHECK(found.out == named.out);
+    CHECK(found.out != "");
+  }
+  const Run none = run({"import", "hf"}, scratch);
+  CHECK(none.status == 2);
+  CHECK(contains(none.err, "no file 'hf'; shardplan import FILE, or with its format"));
 }
 
 TEST_CASE("an output of several names is refused before anything is computed") {
