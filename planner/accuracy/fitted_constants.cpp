@@ -108,6 +108,7 @@ std::vector<FittedConstant> read_constants(const std::string& constants_file,
     c.prior = number("prior").value_or(0);
     c.spread = number("spread").value_or(0);
     if (const Value* from = one.optional("from")) c.from = read_text(*from, "from");
+    if (const Value* is = one.optional("is")) c.is = read_text(*is, "is");
     one.finish();
     if (c.low > c.high) {
       throw ConfigError(one.mark_of("low"),

@@ -19,6 +19,7 @@ struct FittedConstant {
   double prior = 0;                // the prior value (data sheet, microbenchmark)
   double spread = 0;               // relative width of the prior; 0: no prior
   std::string from;                // source of the prior
+  std::string is;                  // what it stands for
   double value = 0;
   int runs = 0;  // runs whose prediction depends on it
 };
@@ -27,8 +28,8 @@ struct FittedConstant {
 // ConfigError when there is none.
 std::string constants_file(const std::string& given, const costmodel::ConfigPath& path);
 
-// Reads `constants: [{name, in: [...], key, low, high, prior, spread}]`. `value` becomes the
-// current value in the first file.
+// Reads `constants: [{name, is, in: [...], key, low, high, prior, spread, from}]`. `value` becomes
+// the current value in the first file.
 std::vector<FittedConstant> read_constants(const std::string& file,
                                            const costmodel::ConfigPath& path);
 
