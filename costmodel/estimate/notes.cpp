@@ -35,12 +35,17 @@ std::string traced_note(const OwnRuns& own) {
     nearest = share;
     of = trace.shape;
   }
+  const bool same =
+      nearest == 1 && of.layers == own.shape.layers && of.global_batch == own.shape.global_batch;
+  const std::string how_near =
+      same ? "this job, whose plan may differ"
+           : fmt::format("{:.0f} % as near in shapes as a job is to itself", 100 * nearest);
   return fmt::format(
-      "cluster.measured: kernels by {} trace{} of this stack; the nearest is of width {}, {} "
-      "tokens, "
-      "{}compiled: {:.0f} % of what its shapes have of their own is taken for these",
-      own.traces.size(), own.traces.size() == 1 ? "" : "s", format_integer(of.hidden),
-      format_integer(of.sequence), of.compiled ? "" : "not ", 100 * nearest);
+      "cluster.measured: kernels by {} trace{} of this stack; the nearest is of {} layers of width "
+      "{}, {} x {} tokens, {}compiled: {}",
+      own.traces.size(), own.traces.size() == 1 ? "" : "s", of.layers, format_integer(of.hidden),
+      format_integer(of.global_batch), format_integer(of.sequence), of.compiled ? "" : "not ",
+      how_near);
 }
 
 // What is assumed of what leaves the device.

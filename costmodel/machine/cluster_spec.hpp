@@ -48,6 +48,9 @@ struct DeviceSpec {
   // FlashAttention 2 and cuDNN's attention, by what rows of so many keys and heads of so many
   // columns reach.
   std::vector<RateTable> attention2_measured, cudnn_measured;
+  // Of the peak, what FlashAttention 2 sustains at most within an iteration, under the power limit:
+  // kernels alone, after a rest, are above it.
+  double attention2_sustained_forward = 1, attention2_sustained_backward = 1;
   double attention_half_sequence =
       0;  // causal kernels on s tokens reach s / (s + this) of it: masked tiles, start and tail
   double attention_half_blocks = 0;  // with n blocks of 128 queries, n / (n + this): occupancy

@@ -151,6 +151,10 @@ const Keys<D>& attention_rows() {
                      "with heads of size d, d / (d + this)"),
       attention_tables("flash2_tables", &D::attention2_measured,
                        "FlashAttention 2 as measured, for stacks that name their kernels"),
+      key::number<D>("flash2_sustained_forward", &D::attention2_sustained_forward, least_part, 1,
+                     "of the peak, at most, within an iteration: its tables are of kernels alone"),
+      key::number<D>("flash2_sustained_backward", &D::attention2_sustained_backward, least_part, 1,
+                     "the same backward"),
       attention_tables("cudnn_tables", &D::cudnn_measured,
                        "cuDNN's attention as measured, for the same"),
       group("fp8_speedup", narrow_attention_rows()));

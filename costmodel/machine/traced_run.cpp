@@ -17,7 +17,8 @@ struct KindSpread {
 // Those of the largest marginal likelihood, to a half of a hundredth, over the 14 profiled
 // iterations of configs/evidence/extra/pytorch-h100.yaml, each stack a site, kinds that take a
 // hundredth of the iteration or more (shardplan validate --format json, 2026-11-28). Of indexing,
-// which two of them have, those of copies.
+// which two of them have, those of copies. Attention's are from before the schedule of its blocks
+// was priced: on that card 0.5 and 2.5 % are left, of others nothing is known.
 constexpr std::array<KindSpread, kernel_kind_count> spreads{{{0.02, 0.025},
                                                              {0.05, 0.09},
                                                              {0.035, 0.09},
@@ -50,28 +51,55 @@ std::vector<double> solved(Matrix a, std::vector<double> b) {
   return b;
 }
 
-double shared_variance(std::size_t kind, const TracedShape& a, const TracedShape& b) {
+// The part of these variances that other jobs share. Errors of kinds cancel in an iteration, so
+// what is right for one kind can mislead their sum: with each of nine traces alone the others are
+// best off on average with 0.5, and none of the nine misleads the others with 0.4 or less
+// (shardplan validate --traces, docs/calibrate.md). With an error of more than two standard
+// deviations it nears 1.
+constexpr double shared_by_jobs = 0.4, surprising = 2;
+
+double variance_of(std::size_t kind, double shared) {
   const KindSpread& spread = spreads[kind];
-  return spread.site * spread.site +
-         spread.shapes * spread.shapes * shared_part(static_cast<KernelKind>(kind), a, b);
+  return spread.site * spread.site + spread.shapes * spread.shapes * shared;
+}
+
+double shared_variance(std::size_t kind, const TracedShape& a, const TracedShape& b, double jobs) {
+  const double shapes = shared_part(static_cast<KernelKind>(kind), a, b);
+  const bool same = shapes == 1 && a.layers == b.layers && a.global_batch == b.global_batch;
+  return variance_of(kind, shapes) * (same ? 1 : jobs);
+}
+
+double noise_of(const TracedRun& trace, std::size_t kind) {
+  // Two traces of the same shapes are two samples, never one and the same equation.
+  return std::max(trace.noise[kind], 0.005);
+}
+
+double shared_by_jobs_of(std::size_t kind, std::span<const TracedRun> traces) {
+  double most = surprising;
+  for (const TracedRun& trace : traces) {
+    const double noise = noise_of(trace, kind);
+    most = std::max(most, std::abs(std::log(trace.kinds[kind])) /
+                              std::sqrt(variance_of(kind, 1) + noise * noise));
+  }
+  return 1 - (1 - shared_by_jobs) * (surprising / most) * (surprising / most);
 }
 
 double factor_of(std::size_t kind, std::span<const TracedRun> traces, const TracedShape& shape) {
   const std::size_t n = traces.size();
   Matrix together(n, std::vector<double>(n));
   std::vector<double> errors(n);
+  const double jobs = shared_by_jobs_of(kind, traces);
   for (std::size_t i = 0; i < n; ++i) {
     for (std::size_t j = 0; j < n; ++j)
-      together[i][j] = shared_variance(kind, traces[i].shape, traces[j].shape);
-    // Two traces of the same shapes are two samples, never one and the same equation.
-    const double noise = std::max(traces[i].noise[kind], 0.005);
+      together[i][j] = shared_variance(kind, traces[i].shape, traces[j].shape, jobs);
+    const double noise = noise_of(traces[i], kind);
     together[i][i] += noise * noise;
     errors[i] = std::log(traces[i].kinds[kind]);
   }
   const std::vector<double> weights = solved(std::move(together), std::move(errors));
   double error = 0;
   for (std::size_t i = 0; i < n; ++i)
-    error += weights[i] * shared_variance(kind, traces[i].shape, shape);
+    error += weights[i] * shared_variance(kind, traces[i].shape, shape, jobs);
   return std::exp(error);
 }
 
@@ -134,6 +162,12 @@ const Keys<TracedRun>& traced_run_rows() {
                    key::required(key::tokens<T>(
                        "sequence", [](T& t) -> std::int64_t& { return t.shape.sequence; },
                        {1, 1'000'000'000}, "tokens of its sequences")),
+                   key::tokens<T>(
+                       "layers", [](T& t) -> std::int64_t& { return t.shape.layers; },
+                       {1, 1'000'000}, "its layers"),
+                   key::tokens<T>(
+                       "global_batch", [](T& t) -> std::int64_t& { return t.shape.global_batch; },
+                       {1, 1'000'000'000}, "sequences of its iteration"),
                    key::flag<T>(
                        "compiled", [](T& t) -> bool& { return t.shape.compiled; },
                        "whether a compiler made its kernels"),

@@ -2,10 +2,12 @@
 // time measured over the time of the formulas, and of which model it was.
 //
 // log(measured / predicted) of a kind is the site's own error, the same for all of its runs, plus
-// what shapes have of their own, which runs share the more the nearer their shapes are: a Gaussian
-// process with prior mean 0 (Rasmussen and Williams 2006, Gaussian Processes for Machine Learning,
-// equation 2.23). So the run that was traced is predicted as it was measured, a run of other shapes
-// by what the site has in common, and with no trace nothing changes.
+// what shapes have of their own, which runs share the more the nearer their shapes are, plus what a
+// job has of its own: a Gaussian process with prior mean 0 (Rasmussen and Williams 2006, Gaussian
+// Processes for Machine Learning, equation 2.23). So the job that was traced is predicted as it was
+// measured, a run of other shapes by what the site has in common, and with no trace nothing
+// changes. An error that is large for what is known of such kinds is a site's that the configs do
+// not know, and counts for its other jobs too.
 #pragma once
 
 #include <array>
@@ -21,6 +23,7 @@ namespace costmodel {
 struct TracedShape {
   std::int64_t hidden = 0, head_dim = 0, sequence = 0;
   bool compiled = false, experts = false;
+  std::int64_t layers = 0, global_batch = 0;
 };
 
 struct TracedRun {

@@ -55,8 +55,8 @@ void refuse_other_runs(ClusterSpec& cluster, const std::string& stack) {
 }  // namespace
 
 TracedShape traced_shape(const Scenario& s) {
-  return {s.model.hidden, s.model.head_dim, s.training.sequence, s.training.overlap.compile,
-          s.model.experts > 0};
+  return {s.model.hidden,      s.model.head_dim, s.training.sequence,    s.training.overlap.compile,
+          s.model.experts > 0, s.model.layers,   s.training.global_batch};
 }
 
 void settle_own_runs(Scenario& s) {

@@ -249,6 +249,8 @@ DeviceSpec device_alone(const ConfigPath& path, const std::string& name) {
   cluster.device = read_device(found.value, found.name);
   cluster.devices = cluster.devices_per_node = 1;
   set_neighbours(cluster);
+  // Operators alone are timed after a rest.
+  cluster.device.attention2_sustained_forward = cluster.device.attention2_sustained_backward = 1;
   return cluster.device;
 }
 

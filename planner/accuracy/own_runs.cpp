@@ -66,6 +66,8 @@ Value traces_value(const std::vector<costmodel::TracedRun>& traces) {
     for (Value* each : {&map, &kinds, &noise}) each->kind = Value::Kind::map;
     map.set("hidden", text(trace.shape.hidden));
     if (trace.shape.head_dim > 0) map.set("head_dim", text(trace.shape.head_dim));
+    map.set("layers", text(trace.shape.layers));
+    map.set("global_batch", text(trace.shape.global_batch));
     map.set("sequence", text(trace.shape.sequence));
     map.set("compiled", text(trace.shape.compiled));
     map.set("experts", text(trace.shape.experts));

@@ -29,6 +29,7 @@ struct ReadTrace {
   std::string profiler, device;
   bool has_launchers = false, has_sizes = false;
   TraceTimes times;
+  int ranks = 0;  // of the job, as recorded; 0: not
   // By KernelKind, as in a training that goes on: see `rested`.
   std::array<costmodel::Seconds, costmodel::kernel_kind_count> steady() const;
 };

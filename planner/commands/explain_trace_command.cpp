@@ -34,6 +34,9 @@ CommandResult explain_traces(const Session& session, const Scenario& scenario,
   const std::vector<std::string> files(options.operands.begin() + 1, options.operands.end());
   const bool json = options.format == Format::json;
   CommandResult result;
+  const auto warn = [&](std::string warning) {
+    if (!warning.empty()) result.warnings.push_back(std::move(warning));
+  };
   Trace first = read_trace(files.front());
   if (first.kernels.empty()) {
     if (wants_page(options)) {
@@ -41,10 +44,13 @@ CommandResult explain_traces(const Session& session, const Scenario& scenario,
                         "choose --format text, json or md");
     }
     const auto actions = action_times(first, scenario, plan);
+    warn(other_ranks(files.front(), first.ranks, {plan.pp, "stages", "plan.pp"}));
     result.text = json ? actions_json(first, actions)
                        : actions_report(first, actions, session.style.style.width);
     return result;
   }
+  warn(other_ranks(files.front(), first.ranks,
+                   {scenario.cluster.devices, "devices", "cluster.devices"}));
   TraceExplanation all;
   const Attributor attributor = attributor_of(scenario, plan);
   TraceRows rows;

@@ -65,14 +65,27 @@ ReadTrace read_job_trace(const std::vector<std::string>& files, const Attributor
                         "record at least one iteration from its beginning to its end");
     }
     if (read.file.empty()) {
-      read = {file, {}, trace.profiler, trace.device, !trace.operators.empty(), trace.has_sizes,
-              times};
+      read = {file,
+              {},
+              trace.profiler,
+              trace.device,
+              !trace.operators.empty(),
+              trace.has_sizes,
+              times,
+              trace.ranks};
       continue;
     }
     read.more_ranks.push_back(file);
     take_rank(read.times, times, 1 + static_cast<double>(read.more_ranks.size()));
   }
   return read;
+}
+
+std::string other_ranks(const std::string& file, int ranks, const ExpectedRanks& expected) {
+  if (ranks == 0 || ranks == expected.count) return "";
+  return fmt::format(
+      "{} is of {} ranks, and the scenario of {} {}: give the scenario that ran (--set {}={})",
+      printable(file), ranks, expected.count, expected.what, expected.key, ranks);
 }
 
 namespace {
@@ -113,6 +126,9 @@ TraceCalibration calibrated_by_traces(const Session& session, const SiteSpread& 
     all.launch = scenario.training.stack.host.kernel_launch;
     all.traces.push_back(fit_trace(scenario, settled->plan,
                                    read_job_trace(files, attributor_of(scenario, settled->plan))));
+    std::string warning = other_ranks(files.front(), all.traces.back().read.ranks,
+                                      {scenario.cluster.devices, "devices", "cluster.devices"});
+    if (!warning.empty()) notes.push_back(std::move(warning));
     all.cluster = *operand.written.find("cluster");
     jobs.emplace_back(std::move(scenario), settled->plan);
   }

@@ -1,7 +1,9 @@
 // `shardplan calibrate --from-trace`: constants by traces of one's own runs, alone or with logs.
 #pragma once
 
+#include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "planner/accuracy/trace_fit.hpp"
@@ -35,6 +37,14 @@ TraceCalibration calibrated_by_traces(const Session& session,
 // The report, and the cluster's file, of traces without logs.
 CommandResult from_traces(const Session& session, const TraceCalibration& traced,
                           const costmodel::SiteSpread& published, CommandResult result);
+
+// What a scenario has as many of as its run has ranks: "devices" by cluster.devices.
+struct ExpectedRanks {
+  std::int64_t count = 0;
+  std::string_view what, key;
+};
+// Why a trace of so many ranks (0: not recorded) is of another run than the scenario; empty: not.
+std::string other_ranks(const std::string& file, int ranks, const ExpectedRanks& expected);
 
 // A trace of a run, or of several ranks of it.
 ReadTrace read_job_trace(const std::vector<std::string>& files, const Attributor& attributor);

@@ -40,6 +40,14 @@ std::string link_in(const std::string& text) {
   return path && word.find_first_of(" \t\r\n") == std::string::npos ? word : "";
 }
 
+// A scenario as JSON writes it, which is YAML too.
+bool holds_json_scenario(const std::string& text) {
+  const std::size_t first = text.find_first_not_of(" \t\r\n");
+  const auto has = [&](std::string_view key) { return text.find(key) != std::string::npos; };
+  return first != std::string::npos && text[first] == '{' && has("\"model\"") &&
+         (has("\"training\"") || has("\"plan\""));
+}
+
 JobFormat format_of_text(const std::string& text, const std::string& file) {
   if (holds_megatron_log(text)) return JobFormat::megatron;
   if (holds_slime(text) && !file.ends_with(".py")) return JobFormat::slime;
@@ -51,6 +59,7 @@ JobFormat format_of_text(const std::string& text, const std::string& file) {
   if (holds_swift_megatron(text)) return JobFormat::ms_swift;
   if (const auto trainer = trainer_format(text)) return *trainer;
   if (holds_torchtitan(text)) return JobFormat::torchtitan;
+  if (holds_json_scenario(text)) return JobFormat::scenario;
   const bool scenario = has_line(text, "model:") || has_line(text, "training:");
   if (scenario && has_line(text, "plan:")) return JobFormat::scenario;
   // Python files name flags in their help.

@@ -66,7 +66,7 @@ struct TracedAction {
 
 struct Trace {
   std::string file, profiler, device;  // device: as its driver calls it; empty: not recorded
-  int rank = 0, ranks = 1;
+  int rank = 0, ranks = 0;             // ranks: of the job; 0: not recorded
   TextTable texts;
   std::vector<TracedKernel> kernels;  // ascending in time
   std::vector<TracedOperator> operators;

@@ -13,7 +13,7 @@ using costmodel::TracedShape;
 
 namespace {
 
-constexpr TracedShape shape{4096, 128, 8192, false, false};
+constexpr TracedShape shape{4096, 128, 8192, false, false, 32, 64};
 constexpr std::size_t products = 0, attention = 1;
 
 TracedRun run_of(double factor, double noise = 0.01) {
@@ -42,6 +42,20 @@ TEST_CASE("a run of the same shapes is as it was measured, one of others less so
   CHECK(far[products] < same[products]);
   CHECK(other[products] == doctest::Approx(same[products]));  // products have no heads
   CHECK(other[attention] < same[attention]);
+}
+
+TEST_CASE("what one job is off by counts for others in part, what nobody expects for all") {
+  TracedShape other = shape;
+  other.layers = 16;
+  const auto part = [&](double factor) {
+    const std::vector<TracedRun> traces{run_of(factor)};
+    return std::log(kind_factors(traces, other)[products]) /
+           std::log(kind_factors(traces, shape)[products]);
+  };
+  CHECK(part(1.02) == doctest::Approx(0.4));
+  CHECK(part(0.98) == doctest::Approx(0.4));
+  CHECK(part(1.2) > 0.9);
+  CHECK(part(1.2) < 1);
 }
 
 TEST_CASE("what was hardly measured hardly counts") {

@@ -41,6 +41,9 @@ TEST_CASE("the actions of a simulated pipeline take what is predicted for them")
   const auto json = nlohmann::json::parse(
       perform({"explain-job", "tiny-gpt-cpu", trace, "--format", "json"}).text);
   REQUIRE(!json["ranks"].empty());
+  const auto other = perform({"explain-job", "gpt3-175b-selene", trace});
+  REQUIRE(!other.warnings.empty());
+  CHECK(contains(other.warnings.front(), "give the scenario that ran (--set plan.pp="));
   for (const auto& rank : json["ranks"]) {
     CHECK(rank["forward_s"].get<double>() ==
           doctest::Approx(rank["predicted_forward_s"].get<double>()).epsilon(1e-3));

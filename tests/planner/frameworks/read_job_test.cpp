@@ -57,6 +57,9 @@ TEST_CASE("a scenario, a script and a log") {
   const auto scenario = job_of("model: gpt3-175b\ncluster: selene\nplan: {tp: 8}\n");
   CHECK(scenario.format == planner::JobFormat::scenario);
   CHECK(scenario.scenario.find("plan")->find("tp")->text == "8");
+  const auto json = job_of(R"({"model": {"layers": 2}, "training": {}, "plan": {"tp": 8}})");
+  CHECK(json.format == planner::JobFormat::scenario);
+  CHECK(json.scenario.find("plan")->find("tp")->text == "8");
   CHECK(job_of(megatron_runs::script).format == planner::JobFormat::megatron);
   CHECK(job_of(megatron_runs::log).missing.size() == 1);
   CHECK(job_of("config.parallelism.tensor_parallel_degree = 2\n").format ==

@@ -1,5 +1,6 @@
 // `shardplan run` as users see it: reports, traces, and what it refuses.
 #include <doctest/doctest.h>
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
@@ -150,10 +151,11 @@ TEST_CASE("equal seeds give equal losses to the bit, and others do not") {
   CHECK(loss("--seed 2") != first);
 }
 
-TEST_CASE("a trace is JSON and has events of all pipeline ranks") {
+TEST_CASE("a trace is JSON, has events of all pipeline ranks, and is read back") {
   const Scratch scratch;
-  for (const std::string flags :
-       {"--set plan.pp=4 --set plan.dp=1 --iterations 2", "--backend emulated --virtual-clock"}) {
+  for (const std::string plan : {"--set plan.pp=4 --set plan.dp=1", ""}) {
+    const std::string flags =
+        plan + (plan.empty() ? "--backend emulated --virtual-clock" : " --iterations 2");
     CAPTURE(flags);
     CHECK(run(scratch, tiny + flags + " --trace trace.json --out report.txt").out == "");
     CHECK(contains(scratch.read("report.txt"), "predicted"));
@@ -161,7 +163,10 @@ TEST_CASE("a trace is JSON and has events of all pipeline ranks") {
     const json trace = json::parse(scratch.read("trace.json"));
     for (const json& event : trace["traceEvents"])
       if (event["ph"] == "X") ranks.insert(event["pid"].get<int>());
-    CHECK(ranks.size() == (flags.starts_with("--set plan.pp=4") ? 4 : 2));
+    CHECK(ranks.size() == (plan.empty() ? 2 : 4));
+    const Run explained = run(scratch, "explain-job" + tiny.substr(3) + plan + " trace.json --quiet");
+    CHECK(contains(explained.out, fmt::format("{} ranks' actions", ranks.size())));
+    CHECK(explained.status == 0);
   }
 }
 
