@@ -197,8 +197,8 @@ double flash2_fill(double rows, double length, Pass pass, double head_dim,
 
 // Over that of the table's timings: 8,192 tokens in all up to that length, 32 heads of 64 and 128,
 // 16 of others. cuDNN's blocks stay and take what is left.
-double fill_beside_table(const FlashAttention& o, Pass pass, double keys, double row,
-                         const DeviceSpec& device) {
+double fill_over_timed(const FlashAttention& o, Pass pass, double keys, double row,
+                       const DeviceSpec& device) {
   const double rows = static_cast<double>(o.sequences) * static_cast<double>(o.heads);
   if (o.cudnn) {
     const auto part = [&](double blocks) {
@@ -232,7 +232,7 @@ Seconds time(const FlashAttention& o, Pass pass, const DeviceSpec& device, Preci
     const double timed =
         rate_at(*table, std::array{std::max(row, 1.0), static_cast<double>(o.head_dim)});
     const FlopsPerSecond rate(std::min(timed, device.peak_of(p).value * sustained) * short_rows *
-                              fill_beside_table(o, pass, keys, row, device));
+                              fill_over_timed(o, pass, keys, row, device));
     return max(work.executed / rate, bytes_time(work, device));
   }
   const double best = forward ? device.attention_forward : device.attention_backward;

@@ -1,13 +1,18 @@
 #include "planner/accuracy/trace_fit.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <map>
 #include <utility>
 
+#include "costmodel/base/error.hpp"
+#include "costmodel/base/unit_text.hpp"
 #include "costmodel/estimate/evaluator.hpp"
 #include "costmodel/estimate/kernel_list.hpp"
 #include "costmodel/estimate/plan_estimate.hpp"
+#include "planner/traces/kernel_names.hpp"
 
 namespace planner {
 
@@ -94,7 +99,10 @@ PredictedTimes predicted_times(const Scenario& scenario, const ParallelPlan& pla
 
 Attributor attributor_of(const Scenario& scenario, const ParallelPlan& plan) {
   const std::int64_t tokens = plan.micro_batch * scenario.training.sequence / plan.cp;
-  return {scenario.model, scenario.training, tokens};
+  costmodel::ModelSpec local = scenario.model;
+  for (std::int64_t* size : {&local.ffn_hidden, &local.vocab, &local.heads, &local.kv_heads})
+    if (*size % plan.tp == 0) *size /= plan.tp;
+  return {std::move(local), scenario.training, tokens};
 }
 
 Scenario with_constants(Scenario scenario, const OwnRuns& own) {
@@ -128,6 +136,35 @@ FittedTrace fit_trace(const Scenario& scenario, const ParallelPlan& plan, ReadTr
   if (fitted.host_bound || expected > fitted.unprofiled * surely)
     fitted.launch = launch_for(by_kernels, plan, fitted.unprofiled);
   return fitted;
+}
+
+void refuse_other_job(const FittedTrace& trace) {
+  const TraceTimes& times = trace.read.times;
+  const Seconds products = times.kinds[static_cast<std::size_t>(KernelKind::products)];
+  Seconds strange, known;
+  for (const LeftOver& left : times.left_over)
+    if (kind_of_kernel(left.kernel) == KernelKind::products) strange += left.time;
+  std::string lacks;
+  if (2 * strange > products) lacks = "has products of sizes that this model does not have";
+  const auto of = [](const std::vector<PartTime>& parts, TracedPart part) {
+    Seconds sum;
+    for (const PartTime& each : parts)
+      if (each.part == part) sum += each.time;
+    return sum;
+  };
+  const auto by_sizes = {TracedPart::mlp_products, TracedPart::attention_products,
+                         TracedPart::logits_products};
+  for (const TracedPart part : by_sizes) known += of(times.parts, part);
+  for (const TracedPart part : by_sizes) {
+    constexpr double much = 0.2;
+    const Seconds predicted = of(trace.before.parts, part);
+    if (2 * known > products && of(times.parts, part).value <= 0 &&
+        predicted.value > much * trace.before.kinds[0])
+      lacks = fmt::format("has no {}, of which this job has {}", name_of(part),
+                          format_seconds(predicted));
+  }
+  if (lacks.empty()) return;
+  throw ConfigError({trace.read.file, 0, 0}, lacks, "give the scenario of the run that it is of");
 }
 
 OwnRuns traced_constants(const std::vector<FittedTrace>& traces, const std::string& stack,

@@ -79,6 +79,9 @@ inline constexpr std::array<double, costmodel::kernel_kind_count> rested{1.024, 
 FittedTrace fit_trace(const costmodel::Scenario& scenario, const costmodel::ParallelPlan& plan,
                       ReadTrace trace);
 
+// Throws a ConfigError where the sizes of its products show that a trace is of another job.
+void refuse_other_job(const FittedTrace& trace);
+
 // The constants of all of them, which are of one stack; `prior`: the stack's time of a launch.
 costmodel::OwnRuns traced_constants(const std::vector<FittedTrace>& traces,
                                     const std::string& stack, costmodel::Seconds prior);

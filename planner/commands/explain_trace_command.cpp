@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 #include <vector>
 
 #include "costmodel/base/escape.hpp"
@@ -54,15 +55,18 @@ CommandResult explain_traces(const Session& session, const Scenario& scenario,
   TraceExplanation all;
   const Attributor attributor = attributor_of(scenario, plan);
   TraceRows rows;
-  for (const std::string& file : files) {
-    const Trace trace = read_trace(file);
-    all.ranks.push_back({file, trace.rank, times_of(trace, attributor)});
+  ReadTrace read;
+  for (std::size_t i = 0; i < files.size(); ++i) {
+    const Trace trace = i == 0 ? std::move(first) : read_trace(files[i]);
+    all.ranks.push_back({files[i], trace.rank, times_of(trace, attributor)});
+    add_rank(read, files[i], trace, all.ranks.back().times);
     if (wants_page(options)) {
       rows.add_measured(trace, attributor,
                         files.size() > 1 ? fmt::format("rank {}", trace.rank) : "measured");
     }
   }
-  all.trace = fit_trace(scenario, plan, read_job_trace(files, attributor));
+  all.trace = fit_trace(scenario, plan, std::move(read));
+  refuse_other_job(all.trace);
   const auto& stack = scenario.training.stack;
   const OwnRuns own = traced_constants({all.trace}, stack.name, stack.host.kernel_launch);
   all.trace.after = predicted_times(with_constants(scenario, own), plan);

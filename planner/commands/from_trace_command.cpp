@@ -51,32 +51,31 @@ void take_rank(TraceTimes& sum, const TraceTimes& rank, double ranks) {
 
 }  // namespace
 
+void add_rank(ReadTrace& read, const std::string& file, const Trace& trace,
+              const TraceTimes& times) {
+  if (trace.kernels.empty()) {
+    throw ConfigError({file, 0, 0}, "has a pipeline's actions and no kernels",
+                      "give it to explain-job, or its run's log to --from-log");
+  }
+  if (times.kernels.value <= 0) {
+    throw ConfigError({file, 0, 0}, "has no kernel within its iterations",
+                      "record at least one iteration from its beginning to its end");
+  }
+  if (read.file.empty()) {
+    read = {
+        file,  {},         trace.profiler, trace.device, !trace.operators.empty(), trace.has_sizes,
+        times, trace.ranks};
+    return;
+  }
+  read.more_ranks.push_back(file);
+  take_rank(read.times, times, 1 + static_cast<double>(read.more_ranks.size()));
+}
+
 ReadTrace read_job_trace(const std::vector<std::string>& files, const Attributor& attributor) {
   ReadTrace read;
   for (const std::string& file : files) {
     const Trace trace = read_trace(file);
-    if (trace.kernels.empty()) {
-      throw ConfigError({file, 0, 0}, "has a pipeline's actions and no kernels",
-                        "give it to explain-job, or its run's log to --from-log");
-    }
-    const TraceTimes times = times_of(trace, attributor);
-    if (times.kernels.value <= 0) {
-      throw ConfigError({file, 0, 0}, "has no kernel within its iterations",
-                        "record at least one iteration from its beginning to its end");
-    }
-    if (read.file.empty()) {
-      read = {file,
-              {},
-              trace.profiler,
-              trace.device,
-              !trace.operators.empty(),
-              trace.has_sizes,
-              times,
-              trace.ranks};
-      continue;
-    }
-    read.more_ranks.push_back(file);
-    take_rank(read.times, times, 1 + static_cast<double>(read.more_ranks.size()));
+    add_rank(read, file, trace, times_of(trace, attributor));
   }
   return read;
 }
@@ -126,6 +125,7 @@ TraceCalibration calibrated_by_traces(const Session& session, const SiteSpread& 
     all.launch = scenario.training.stack.host.kernel_launch;
     all.traces.push_back(fit_trace(scenario, settled->plan,
                                    read_job_trace(files, attributor_of(scenario, settled->plan))));
+    refuse_other_job(all.traces.back());
     std::string warning = other_ranks(files.front(), all.traces.back().read.ranks,
                                       {scenario.cluster.devices, "devices", "cluster.devices"});
     if (!warning.empty()) notes.push_back(std::move(warning));

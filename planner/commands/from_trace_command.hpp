@@ -48,5 +48,8 @@ std::string other_ranks(const std::string& file, int ranks, const ExpectedRanks&
 
 // A trace of a run, or of several ranks of it.
 ReadTrace read_job_trace(const std::vector<std::string>& files, const Attributor& attributor);
+// One more rank's trace of a run, of which the first states what all share.
+void add_rank(ReadTrace& read, const std::string& file, const Trace& trace,
+              const TraceTimes& times);
 
 }  // namespace planner

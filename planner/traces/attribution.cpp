@@ -153,6 +153,7 @@ TracedPart Attributor::product(const std::string& sizes, bool grouped) const {
   std::erase_if(matrices, [](const auto& list) { return list.size() < 2; });
   if (matrices.size() < 2) return TracedPart::other_products;
   const auto &left = matrices[0], &right = matrices[1];
+  const bool batched = left.size() > 2;
   std::multiset<std::int64_t> sides{left[left.size() - 2], left.back(), right.back()};
   if (const auto tokens = sides.find(tokens_); tokens != sides.end()) sides.erase(tokens);
   const auto has = [&](std::int64_t side) { return side > 0 && sides.contains(side); };
@@ -161,8 +162,11 @@ TracedPart Attributor::product(const std::string& sizes, bool grouped) const {
   if (rank_ > 0 && has(rank_)) return TracedPart::adapter_products;
   if (has(model_.vocab)) return TracedPart::logits_products;
   if (model_.experts > 0 && has(model_.experts)) return TracedPart::routing;
-  if (has(model_.ffn_hidden)) return TracedPart::mlp_products;
-  if (has(model_.hidden) && (has(queries) || has(keys))) return TracedPart::attention_products;
+  const bool gate_and_up = model_.gated_mlp && has(2 * model_.ffn_hidden);
+  if (has(model_.ffn_hidden) || gate_and_up) return TracedPart::mlp_products;
+  const bool projects = has(queries) || has(keys) || has(queries + 2 * keys);
+  if (has(model_.hidden) && projects) return TracedPart::attention_products;
+  if (batched && has(model_.head_dim)) return TracedPart::attention;
   return TracedPart::other_products;
 }
 
@@ -224,8 +228,14 @@ Attribution Attributor::of(const Trace& trace, const TracedKernel& kernel) const
   const auto is_product = [&](std::string_view word) { return holds(chain.names, word); };
   const bool grouped = holds(chain.names, "grouped_mm") || holds(chain.names, "GroupedMm");
   const std::string& sizes = trace.text(launcher.sizes);
-  if (!is_own && kind_of_kernel(name) == KernelKind::products)
-    return {product(sizes, grouped), chain.backward};
+  if (!is_own && kind_of_kernel(name) == KernelKind::products) {
+    const TracedPart part = product(sizes, grouped);
+    // PyTorch's own product of two matrices, of which the model has none of these sizes.
+    const bool plain = holds(trace.text(launcher.name), "aten::mm") ||
+                       holds(trace.text(launcher.name), "aten::addmm");
+    const bool strange = part == TracedPart::other_products && plain && !sizes.empty();
+    return {strange ? TracedPart::unknown : part, chain.backward};
+  }
   if (worded != TracedPart::unknown) return {worded, chain.backward};
   if (std::ranges::any_of(product_words, is_product))
     return {product(sizes, grouped), chain.backward};

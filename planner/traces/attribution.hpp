@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "costmodel/model/model_spec.hpp"
 #include "costmodel/plan/training_spec.hpp"
@@ -76,10 +77,10 @@ struct Attribution {
 // By the sizes of a model.
 class Attributor {
  public:
-  // `tokens`: of a micro-batch on a device.
-  Attributor(const costmodel::ModelSpec& model, const costmodel::TrainingSpec& training,
+  // `model`: as a device has it; `tokens`: of a micro-batch on it.
+  Attributor(costmodel::ModelSpec model, const costmodel::TrainingSpec& training,
              std::int64_t tokens)
-      : model_(model),
+      : model_(std::move(model)),
         rank_(training.fine_tuning.adapts() ? training.fine_tuning.rank : 0),
         tokens_(tokens) {}
   // `trace`: nested (nest()).
@@ -89,7 +90,7 @@ class Attributor {
   TracedPart by_sizes(std::string_view name, const std::string& sizes) const;
   TracedPart product(const std::string& sizes, bool grouped) const;
 
-  const costmodel::ModelSpec& model_;
+  costmodel::ModelSpec model_;
   std::int64_t rank_;  // of adapters; 0: none
   std::int64_t tokens_;
 };

@@ -33,7 +33,9 @@ TEST_CASE("products are those whose sides are the model's") {
   CHECK(of("nvjet", "aten::mm", "[[512,4096][4096,2048]]").part == TracedPart::attention_products);
   CHECK(of("nvjet", "aten::mm", "[[4096,2048][2048,512]]").part == TracedPart::attention_products);
   CHECK(of("nvjet", "aten::mm", "[[4096,2048][2048,32000]]").part == TracedPart::logits_products);
-  CHECK(of("nvjet", "aten::mm", "[[7,9][9,11]]").part == TracedPart::other_products);
+  CHECK(of("nvjet", "aten::mm", "[[7,9][9,11]]").part == TracedPart::unknown);
+  CHECK(of("nvjet", "te::linear", "[[7,9][9,11]]").part == TracedPart::other_products);
+  CHECK(of("nvjet", "aten::mm", "[[4096,2048][2048,16384]]").part == TracedPart::mlp_products);
   CHECK(of("nvjet", "aten::mm", "[[4096,2048][2048,8192]]", "MmBackward0").backward);
 }
 
