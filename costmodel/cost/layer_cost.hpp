@@ -8,6 +8,7 @@
 #include "costmodel/machine/cluster_spec.hpp"
 #include "costmodel/operators/host_calls.hpp"
 #include "costmodel/operators/lifetimes.hpp"
+#include "costmodel/operators/transformer.hpp"
 #include "costmodel/plan/stack_spec.hpp"
 
 namespace costmodel {
@@ -41,13 +42,15 @@ struct LayerCost {
   Cost input_gradient, weight_gradient;  // its two parts, for schedules that split the backward
   Cost recompute;
   Footprint footprint;
-  double weights = 0;          // trained parameters on this device
-  double expert_weights = 0;   // expert parameters among them
-  double partial_weights = 0;  // those whose gradients are summed over the tensor ranks
-  double largest_weights = 0;  // the largest number in one operator
-  int products = 0;            // operators with a weight matrix
-  int tensors = 0;             // trained parameter tensors where no products are joined
-  OptimizerShare optimizer;    // of optimizers that treat parameters unlike
+  double weights = 0;                 // trained parameters on this device
+  double expert_weights = 0;          // expert parameters among them
+  double partial_weights = 0;         // those whose gradients are summed over the tensor ranks
+  double largest_weights = 0;         // the largest number in one operator
+  int products = 0;                   // operators with a weight matrix
+  int tensors = 0;                    // trained parameter tensors where no products are joined
+  std::vector<MatrixShape> matrices;  // where the stack has a dummy gradient for each shape
+  double dummy_gradients = 0;         // elements of these
+  OptimizerShare optimizer;           // of optimizers that treat parameters unlike
   // With adapters: of weights that are not trained, which `weights` are without.
   Bytes frozen, frozen_experts, largest_frozen;
   Cost first_backward;  // as `backward`, of a model's first layer

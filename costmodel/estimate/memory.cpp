@@ -332,6 +332,28 @@ double largest_gather(const PlanInputs& in, std::size_t rank) {
   });
 }
 
+}  // namespace
+
+// A rank that has several kinds of layers has nearly the shapes of all.
+Bytes dummy_gradients(const PlanInputs& in, std::size_t rank) {
+  if (!in.on.training.stack.memory.dummy_gradients || in.plan.zero > 1) return {};
+  const LayerPrices& layers = in.layers;
+  double elements = 0;
+  for (const LayerPrices::Kind& kind : layers.all()) {
+    bool here = false;
+    for (int v = 0; v < in.plan.chunks(); ++v)
+      here = here || kind.number(in.mixes()[in.stage_of(v, rank)]) > 0;
+    if (here) elements = elements > 0 ? layers.dummy_gradients : kind.whole->dummy_gradients;
+  }
+  if (in.has_stage(rank, in.last_stage())) {
+    elements += layers.head->dummy_gradients;
+    if (layers.mtp_start != nullptr) elements += layers.mtp_start->dummy_gradients;
+  }
+  return Bytes(elements * weight_bytes_per_parameter(in.on.training));
+}
+
+namespace {
+
 // Buffers: transfers in both directions; for ZeRO-3 the layer being computed and the one being
 // gathered; for ZeRO-2 and -3 one layer's unsharded gradient.
 Bytes buffers_of(const PlanInputs& in, std::size_t rank, Bytes transfer) {
@@ -345,6 +367,7 @@ Bytes buffers_of(const PlanInputs& in, std::size_t rank, Bytes transfer) {
   } else if (plan.pp > 1) {
     buffers += transfer * (2.0 * plan.chunks());
   }
+  buffers += dummy_gradients(in, rank);
   if (gathers_by_unit(in)) return buffers;  // the moment has them
   const bool module = training.stack.zero.by_module;
   if (plan.zero == 3)

@@ -18,6 +18,11 @@ std::vector<RankRow> rank_rows(const PlanInputs& in, std::span<const RankParamet
                                std::span<const AfterPipeline> after, Bytes transfer,
                                std::vector<RankRow> spent);
 
+// Where a product adds its weight gradient to the main gradients itself, autograd gets a tensor
+// that is never written, made once for each shape (TransformerEngine, pytorch/module/base.py,
+// get_dummy_wgrad; Megatron-LM, core/tensor_parallel/layers.py): what these take on a rank.
+Bytes dummy_gradients(const PlanInputs& in, std::size_t rank);
+
 // How the memory of each rank of a plan without own sizes of stages changes with what is in flight.
 std::vector<RankMemory> memory_over_time(const PlanInputs& in, const PlanCost& cost);
 // The same for stages with sizes of their own, with one chunk each.

@@ -7,6 +7,7 @@
 
 #include "costmodel/estimate/backward_memory.hpp"
 #include "costmodel/estimate/caching_allocator.hpp"
+#include "costmodel/estimate/memory.hpp"
 #include "costmodel/estimate/stage_cost.hpp"
 #include "costmodel/operators/lifetimes.hpp"
 #include "costmodel/schedule/schedule.hpp"
@@ -144,6 +145,7 @@ class Rank {
     each_parameter([&](double part) { device_.take(MemoryKind::weights, trained * part); });
     if (masters_ > 0) device_.take(MemoryKind::optimizer, memory.optimizer * masters_);
     if (!appear_) device_.take(MemoryKind::gradients, memory.gradients);
+    device_.take(MemoryKind::buffers, dummy_gradients(in_, rank_));
   }
 
   Bytes frozen() const {

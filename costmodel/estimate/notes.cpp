@@ -4,6 +4,8 @@
 #include <fmt/ranges.h>
 
 #include "costmodel/base/unit_text.hpp"
+#include "costmodel/estimate/plan_inputs.hpp"
+#include "costmodel/model/parameter_count.hpp"
 #include "costmodel/plan/plan_text.hpp"
 
 namespace costmodel {
@@ -83,6 +85,32 @@ void add_offload(const Workload& on, const ParallelPlan& plan, const Offload& of
   }
 }
 
+// What reads a model before it is sharded may need more than the training does: every process of
+// Transformers has all of it in host memory, and on its device where a device_map puts it there
+// (modeling_utils.py, from_pretrained), unless DeepSpeed's zero.Init or FSDP's
+// cpu_ram_efficient_loading keeps it from that.
+void add_loading(const Workload& on, const ParallelPlan& plan, std::vector<std::string>& notes) {
+  const TrainingSpec& t = on.training;
+  if (plan.zero < 3 || !t.stack.offers.data_parallel_only ||
+      t.fine_tuning.base == BasePrecision::nf4)
+    return;
+  const Bytes whole(parameter_count(on.model) * storage_bytes(t.precision));
+  const Bytes node = whole * static_cast<double>(ranks_on_a_node(on.cluster));
+  const Bytes host = on.cluster.host_memory;
+  const bool too_much = host.value > 0 && node > host;
+  if (whole <= on.cluster.device.memory && !too_much) return;
+  std::string note =
+      fmt::format("loading: a process that reads all weights before they are sharded holds {}",
+                  format_bytes(whole));
+  if (whole > on.cluster.device.memory)
+    note += fmt::format(", more than a device's {}", format_bytes(on.cluster.device.memory));
+  note += fmt::format(", and a node's {} in host memory", format_bytes(node));
+  if (too_much) note += fmt::format(", of {}: too much", format_bytes(host));
+  notes.push_back(note +
+                  "; DeepSpeed's zero.Init (HfDeepSpeedConfig before from_pretrained) or FSDP's "
+                  "cpu_ram_efficient_loading read it once, and no device_map");
+}
+
 }  // namespace
 
 std::vector<std::string> notes_of(const Workload& on, const ParallelPlan& plan,
@@ -90,6 +118,7 @@ std::vector<std::string> notes_of(const Workload& on, const ParallelPlan& plan,
   std::vector<std::string> notes;
   if (on.training.expert_load.given()) notes.push_back(routing_note(on.training, plan));
   add_offload(on, plan, offload, notes);
+  add_loading(on, plan, notes);
   if (!on.model.assumed.empty()) {
     notes.push_back(fmt::format("model: the {} family's usual {}",
                                 model_kind_names[static_cast<std::size_t>(on.model.kind)],

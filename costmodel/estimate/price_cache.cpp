@@ -59,6 +59,10 @@ const LayerCost& PriceCache::layer(LayerKey key, LayerKind kind, const ParallelP
   const OpList list = build_layer(kind, on.model, context);
   LayerCost cost = layer_cost(list, what, pricing_of(plan, on));
   cost.partial_weights = partial_weights(list, context);
+  if (on.training.stack.memory.dummy_gradients) {
+    cost.matrices = trained_matrices(list);
+    cost.dummy_gradients = elements_by_shape(cost.matrices);
+  }
   cost.optimizer =
       optimizer_share(list, kind, on.model.tie_embeddings, on.training, on.cluster.device);
   known = std::make_shared<const LayerCost>(cost);
@@ -79,11 +83,14 @@ LayerPrices PriceCache::price_layers(const LayerKey& key, const ParallelPlan& pl
   LayerPrices f;
   f.embedding = priced(LayerKind::embedding);
   f.head = priced(LayerKind::head);
+  std::vector<MatrixShape> matrices;
   for (const Block& block : on.model.blocks()) {
     const LayerCost& again = layer(key, block, plan, region, on);
     f.kinds[f.count] = {block, f.count, &again, plan.recompute.layers > 0 ? priced(block) : &again};
     ++f.count;
+    matrices.insert(matrices.end(), again.matrices.begin(), again.matrices.end());
   }
+  f.dummy_gradients = elements_by_shape(std::move(matrices));
   if (on.model.mtp_layers > 0) {
     f.mtp_start = priced(LayerKind::mtp_start);
     f.mtp_layer = &layer(key, mtp_layer(on.model), plan, region, on);

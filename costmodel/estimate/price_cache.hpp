@@ -41,6 +41,7 @@ struct LayerPrices {
     bool again = false;
   };
   std::vector<Tower> towers;
+  double dummy_gradients = 0;  // elements, of all kinds together (LayerCost)
   std::span<const Kind> all() const { return std::span(kinds).first(count); }
 };
 

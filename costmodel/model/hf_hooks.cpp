@@ -74,7 +74,7 @@ void hf_qwen_next(HfTranslation& file) {
   file.drop("first_dense_layers");
   file.report(
       "multi-token prediction, whose layer the published weights have and config.json does not "
-      "name, is left out (mtp_layers: 1 adds it)");
+      "name, is left out (model.mtp_layers=1 adds it)");
 }
 
 // Of moe_every layers the last has experts, to the model's end.

@@ -335,7 +335,7 @@ void HfTranslation::predictions(std::string_view field) {
   const bool sparse = text("kind") == "moe";
   note(fmt::format("its {} multi-token prediction {} left out{}", more,
                    more == 1 ? "layer is" : "layers are",
-                   sparse ? fmt::format(" (mtp_layers: {} adds it)", more) : ""));
+                   sparse ? fmt::format(" (model.mtp_layers={} adds it)", more) : ""));
 }
 
 void HfTranslation::put_shared(std::int64_t width, std::string_view field, const char* wide) {

@@ -224,6 +224,14 @@ double parameters_per_moe_layer(const ModelSpec& m) {
 
 double parameter_count(const ModelSpec& m) { return whole_model(m, m.experts); }
 
+double mtp_parameter_count(const ModelSpec& m) {
+  if (m.mtp_layers == 0) return 0;
+  const double h = static_cast<double>(m.hidden);
+  const double start = 2 * h * h + 2 * norm_parameters(m, h);
+  const double layer = block_parameters(m, m.block_at(m.layers - 1), m.experts);
+  return static_cast<double>(m.mtp_layers) * (start + layer);
+}
+
 double published_parameter_count(const ModelSpec& m) {
   const double biases =
       m.router_bias ? static_cast<double>(m.experts * m.moe_layers(0, m.layers)) : 0;

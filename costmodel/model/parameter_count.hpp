@@ -13,6 +13,9 @@ double parameter_count(const ModelSpec& model);
 // (DeepSeek-V3, arXiv:2412.19437, section 2.1.2; e_score_correction_bias in transformers), and with
 // vectors of a tower's layers that no operator here has.
 double published_parameter_count(const ModelSpec& model);
+// Of multi-token prediction, which parameter_count is without: its layers, and before each two
+// norms and a projection of 2h to h (DeepSeek-V3, arXiv:2412.19437, equation 21).
+double mtp_parameter_count(const ModelSpec& model);
 // The parameters that one token uses: top_k and the shared experts of each layer instead of all.
 double active_parameter_count(const ModelSpec& model);
 double parameters_per_layer(const ModelSpec& model);      // of a dense layer or an encoder layer

@@ -233,7 +233,7 @@ Bytes kept_for_weights(const OpList& list) {
 
 // torchtitan counts a layer's products as PyTorch sees them, q, k, v, and gate and up each, and
 // saves the first, third, fifth (distributed/activation_checkpoint.py, _save_list; w2(silu(w1(x)) *
-// w3(x))).
+// w3(x))), and what experts are sent and send back (since September 2025).
 std::vector<std::pair<TensorId, Bytes>> alternate_tensors(const OpList& list) {
   std::vector<std::pair<TensorId, Bytes>> kept;
   int products = 0;
@@ -247,6 +247,9 @@ std::vector<std::pair<TensorId, Bytes>> alternate_tensors(const OpList& list) {
   for (const Node& node : list.nodes) {
     const TensorInfo& out = list.tensors[static_cast<std::size_t>(node.output)];
     if (std::holds_alternative<FlashAttention>(node.op))
+      kept.emplace_back(node.output, out.bytes());
+    const auto* exchange = std::get_if<Collective>(&node.op);
+    if (exchange != nullptr && exchange->forward == CollectiveKind::all_to_all)
       kept.emplace_back(node.output, out.bytes());
     const auto* product = std::get_if<Linear>(&node.op);
     if (product == nullptr) continue;

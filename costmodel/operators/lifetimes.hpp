@@ -13,8 +13,8 @@ namespace costmodel {
 // outside the recomputed region save, and the inputs of the region; without shared tensors.
 std::vector<TensorId> kept_tensors(const OpList& list, Recomputed what);
 
-// What torchtitan's selective checkpoints keep of a layer by operator: the result of attention and
-// of every second product, as bytes of a node's output.
+// What torchtitan's selective checkpoints keep of a layer by operator: the results of attention, of
+// exchanges of experts and of every second product, as bytes of a node's output.
 std::vector<std::pair<TensorId, Bytes>> alternate_tensors(const OpList& list);
 
 // What of kept_tensors waits in host memory where `modules` (bits of OffloadModule) of a layer are

@@ -382,4 +382,23 @@ double partial_weights(const OpList& list, const LayerContext& context) {
   return sum;
 }
 
+std::vector<MatrixShape> trained_matrices(const OpList& list) {
+  std::vector<MatrixShape> shapes;
+  for (const Node& node : list.nodes) {
+    if (node.frozen()) continue;
+    if (const auto* own = std::get_if<Linear>(&node.op)) shapes.emplace_back(own->n, own->k);
+    if (const auto* own = std::get_if<GroupedLinear>(&node.op)) shapes.emplace_back(own->n, own->k);
+  }
+  return shapes;
+}
+
+double elements_by_shape(std::vector<MatrixShape> shapes) {
+  std::ranges::sort(shapes);
+  const auto again = std::ranges::unique(shapes);
+  shapes.erase(again.begin(), again.end());
+  double sum = 0;
+  for (const auto& [rows, cols] : shapes) sum += static_cast<double>(rows * cols);
+  return sum;
+}
+
 }  // namespace costmodel

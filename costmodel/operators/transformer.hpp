@@ -4,6 +4,7 @@
 #include <compare>
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "costmodel/model/model_spec.hpp"
@@ -145,5 +146,11 @@ double weights_of(const OpList& list);
 // gradients are all-reduced over the tensor ranks (Megatron's finalize_model_grads.py): norms,
 // biases added after a reduce-scatter, position tables.
 double partial_weights(const OpList& list, const LayerContext& context);
+
+// Rows and columns of a matrix that a layer trains; an expert's is one of its own.
+using MatrixShape = std::pair<std::int64_t, std::int64_t>;
+std::vector<MatrixShape> trained_matrices(const OpList& list);
+// Their elements, those of one shape counted once.
+double elements_by_shape(std::vector<MatrixShape> shapes);
 
 }  // namespace costmodel

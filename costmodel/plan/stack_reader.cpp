@@ -133,6 +133,8 @@ const Keys<Memory>& kept_keys() {
                    "16-bit weights are casts that products keep until their backward"),
       key::flag<M>("frees_gradients", &M::frees_gradients,
                    "gradients are freed with each step and appear anew in backward"),
+      key::flag<M>("dummy_gradients", &M::dummy_gradients,
+                   "autograd gets a gradient that is never written, one kept for each shape"),
       key::flag<M>("selective_half", &M::selective_half,
                    "`selective` keeps every second product or layer (torchtitan)"));
   return keys;

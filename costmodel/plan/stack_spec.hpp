@@ -109,8 +109,10 @@ struct StackMemory {
                                   // that a recomputed layer has none (torch.autocast)
   bool frees_gradients = false;   // with each step, so that they appear anew in backward
                                   // (PyTorch, zero_grad(set_to_none=True))
-  bool selective_half = false;    // "selective" keeps every second product or layer (torchtitan)
-  Bytes context;                  // CUDA and NCCL contexts, outside the allocator
+  bool dummy_gradients = false;  // products add to the main gradients; a tensor for each shape of a
+                                 // weight is kept that autograd gets (TransformerEngine)
+  bool selective_half = false;   // "selective" keeps every second product or layer (torchtitan)
+  Bytes context;                 // CUDA and NCCL contexts, outside the allocator
   bool expandable_segments = false;  // of the allocator: a stream's blocks lie in one that grows
   double fragmentation = 0;          // allocator reserve as a fraction of the allocated bytes
   ReportedMemory reported = ReportedMemory::device;

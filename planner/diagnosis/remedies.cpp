@@ -145,6 +145,10 @@ void keep_batch(Settings& settings, const TrainingSpec& training) {
 
 void record(const std::string& what, Settings settings, const Scenario& changed, Estimate best,
             Attempts& diagnosis) {
+  // What was tried had even stages; what is printed is what `plan` finds there.
+  if (diagnosis.own == nullptr && best.plan.pp > 1) {
+    if (auto found = chosen_plan(changed, {}, diagnosis.stopped)) best = *std::move(found);
+  }
   keep_batch(settings, changed.training);
   if (diagnosis.own != nullptr) {
     for (std::string& setting : plan_assignments(diagnosis.asked, *diagnosis.own, best.plan))
@@ -492,6 +496,29 @@ void states_on_the_host(const Scenario& s, Attempts& diagnosis) {
   }
 }
 
+// The same by a stack that has them, where the scenario's own has not.
+void states_on_the_host_of(const Scenario& s, const OtherStacks& stacks, Attempts& diagnosis) {
+  const std::string usual = "peft";
+  if (s.plan.offload.any() || s.plan.is_auto("offload") || s.training.stack.name == usual ||
+      diagnosis.own != nullptr || std::ranges::find(stacks.names, usual) == stacks.names.end())
+    return;
+  const auto offloads = [](const Remedy& remedy) { return remedy.best.plan.offload.states(); };
+  if (std::ranges::any_of(diagnosis.remedies, offloads)) return;
+  try {
+    Scenario changed = stacks.with(usual);
+    if (s.search.memory_margin == 0) changed.search.memory_margin = 0;
+    changed.plan.offload = {.optimizer = 1, .parameters = 1};
+    require_offered(changed);
+    try_change(changed,
+               "parameters and optimizer states in host memory, by DeepSpeed or FSDP: "
+               "plan.offload=parameters and training.stack=" +
+                   usual,
+               {"training.stack=" + usual, "plan.offload=parameters"}, diagnosis);
+  } catch (const ConfigError&) {  // NOLINT(bugprone-empty-catch)
+    // This stack has no words for what is fixed.
+  }
+}
+
 // Both on its NVMe drives, where the cluster has some: for hosts that are too small.
 void states_on_drives(const Scenario& s, Attempts& diagnosis) {
   if (s.plan.offload.any() || s.plan.is_auto("offload")) return;
@@ -538,6 +565,7 @@ void change_training(const Scenario& s, const OtherStacks& stacks, Attempts& dia
   narrow_loss(s, diagnosis);
   smaller_states(s, diagnosis);
   states_on_the_host(s, diagnosis);
+  states_on_the_host_of(s, stacks, diagnosis);
   states_on_drives(s, diagnosis);
   activations_on_the_host(s, diagnosis);
   adapters_alone(s, stacks, diagnosis);

@@ -224,11 +224,15 @@ std::string heading(const Scenario& s, const ReportStyle& style) {
       s.model.experts > 0
           ? fmt::format(", {} active", format_count(active_parameter_count(s.model)))
           : "";
+  const std::string more = s.model.mtp_layers > 0
+                               ? fmt::format(", and {} of multi-token prediction",
+                                             format_count(mtp_parameter_count(s.model)))
+                               : "";
   const std::string cluster = s.cluster.title.empty() ? s.cluster_text : s.cluster.title;
-  const std::string what = escaped(
-      fmt::format("{} ({} parameters{}) on {} of {}", model, format_count(parameter_count(s.model)),
-                  active, devices_text(s.cluster), cluster),
-      style);
+  const std::string what = escaped(fmt::format("{} ({} parameters{}{}) on {} of {}", model,
+                                               format_count(parameter_count(s.model)), active, more,
+                                               devices_text(s.cluster), cluster),
+                                   style);
   const std::string tokens = s.model.encoder_decoder()
                                  ? fmt::format("({} + {})", format_integer(s.training.sequence),
                                                format_integer(s.training.decoder_sequence))

@@ -1,6 +1,8 @@
 // Memory of a stage against the published closed forms: ZeRO's states, activations kept in flight.
 #include <doctest/doctest.h>
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
@@ -13,6 +15,7 @@
 #include "costmodel/plan/plan_text.hpp"
 #include "costmodel/schedule/chrome_trace.hpp"
 #include "tests/costmodel/support/estimated.hpp"
+#include "tests/costmodel/support/scenarios.hpp"
 
 namespace memory_test {
 
@@ -163,6 +166,44 @@ TEST_CASE("the counters of a trace peak at what the ledger says") {
       CHECK(std::abs(most.bytes[r] - ledger.total().value) <= 0.6);  // integers
     }
   }
+}
+
+// What the dummy gradients of a stack take on each rank, without the allocator's reserve.
+std::vector<double> dummies(const std::string& model, const std::string& plan) {
+  const auto ranks = [&](const char* has) {
+    const auto s = scenarios::read(
+        "model: " + model +
+        "\ncluster: {base: dgx-b200, devices: 8}\ntraining: {global_batch: 8, "
+        "sequence: 4096, stack: {base: megatron-core-2025, memory: {fragmentation: 0}, "
+        "dummy_gradients: " +
+        has + "}}\nplan: " + plan + "\n");
+    Evaluator evaluator(s.model, s.cluster, s.training);
+    return evaluator.cost(resolve_plan(s)).ranks;
+  };
+  const auto with = ranks("true"), without = ranks("false");
+  std::vector<double> more;
+  for (std::size_t r = 0; r < with.size(); ++r)
+    more.push_back((with[r].memory.total() - without[r].memory.total()).value);
+  return more;
+}
+
+TEST_CASE("a dummy gradient is kept for each shape of a weight, the head's on its stage") {
+  // Llama 3 70B: 80 heads of 128 for queries, keys and values, two products of 28,672 in one.
+  const double layer = 8192.0 * (80 * 128 + 8192 + 3 * 28672), head = 8192.0 * 128256;
+  const std::string model = "{base: llama-3-70b, layers: 8}";
+  const auto near = [](double a, double b) { return relative_error(a, b) <= 1e-9; };
+  for (const int tp : {1, 2}) {
+    const auto whole = dummies(model, fmt::format("{{tp: {}, zero: 1}}", tp));
+    CHECK(near(whole.at(0), 2 * (layer + head) / tp));
+    const auto cut = dummies(model, fmt::format("{{tp: {}, pp: 2, zero: 1}}", tp));
+    CHECK(near(cut.at(0), 2 * layer / tp));
+    CHECK(near(cut.at(1), 2 * (layer + head) / tp));
+  }
+  CHECK(dummies(model, "{zero: 3}").at(0) == 0);
+  // All experts of a rank have one shape together.
+  const std::string mixtral = "{base: mixtral-8x7b, layers: 4}";
+  CHECK(
+      near(dummies(mixtral, "{ep: 8, zero: 1}").at(0), dummies(mixtral, "{ep: 2, zero: 1}").at(0)));
 }
 
 }  // namespace memory_test

@@ -242,4 +242,15 @@ TEST_CASE("experts in one layer of two, from the offset on") {
   CHECK(m.moe_layers(0, 8) == 2);
 }
 
+TEST_CASE("multi-token prediction adds a layer of its own, two norms and a projection of 2h to h") {
+  ModelSpec m = model_of("deepseek-v3");
+  CHECK(mtp_parameter_count(m) == 0);
+  const double without = parameter_count(m), h = static_cast<double>(m.hidden);
+  m.mtp_layers = 1;
+  CHECK(parameter_count(m) == without);
+  CHECK(mtp_parameter_count(m) == parameters_per_moe_layer(m) + 2 * h * h + 2 * h);
+  m.mtp_layers = 2;
+  CHECK(mtp_parameter_count(m) == 2 * (parameters_per_moe_layer(m) + 2 * h * h + 2 * h));
+}
+
 }  // namespace model_spec_test

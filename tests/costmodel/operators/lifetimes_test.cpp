@@ -104,4 +104,23 @@ TEST_CASE(
   CHECK(kept("peft") == 2 * (16 + 16) + (3 + 2) * 8 + 8 + 2 + 2 + 8 + 4 * 32);
 }
 
+TEST_CASE("torchtitan's selective checkpoints keep what experts are sent and send back") {
+  // 4,096 tokens to 6 experts each, of width 2,048.
+  const auto kept = [](int ep) {
+    const auto s = scenarios::read(
+        "model: deepseek-v2-lite\ncluster: {base: dgx-h100, devices: 8}\ntraining: {sequence: "
+        "4096, global_batch: 8, stack: torchtitan}\nplan: {ep: " +
+        std::to_string(ep) + "}\n");
+    const ParallelPlan plan = resolve_plan(s);
+    const Workload on{s.model, s.cluster, s.training};
+    Bytes sum;
+    const LayerKind kind = Block{Mixer::attention, FeedForward::experts};
+    for (const auto& [id, bytes] :
+         alternate_tensors(build_layer(kind, s.model, context_of(plan, on))))
+      sum += bytes;
+    return sum.value;
+  };
+  CHECK(kept(8) - kept(1) == 2 * 4096.0 * 6 * 2048 * 2);
+}
+
 }  // namespace lifetimes_test
