@@ -33,6 +33,7 @@ constexpr int lived = 7;
 int end_of(const std::function<void()>& work) {
   const pid_t child = fork();
   if (child == 0) {
+    for (const int number : {SIGINT, SIGTERM}) signal(number, SIG_DFL);  // not the test program's
     work();
     _exit(lived);
   }
