@@ -220,12 +220,13 @@ class Replica {
 // At what a token took while requests waited, all tokens of the run: of a window of requests those
 // that begin in waves, or that prompts keep from their end, would be too many or too few.
 double Replica::pace() const {
-  Tally middle{last_.prompt - settled_.prompt, last_.answer - settled_.answer};
-  if (middle.prompt.tokens <= 0 || middle.answer.tokens <= 0) middle = work_;
-  const double seconds =
-      work_.prompt.tokens * middle.prompt.each() + work_.answer.tokens * middle.answer.each();
+  const auto took = [&](Tokens Tally::*of) {
+    const Tokens middle = last_.*of - settled_.*of, &all = work_.*of;
+    return all.tokens * (middle.tokens > 0 ? middle : all).each();
+  };
   const double busy = (work_.prompt.seconds + work_.answer.seconds) / std::max(1e-12, now_);
-  return busy * static_cast<double>(requests_.size()) / std::max(1e-12, seconds);
+  return busy * static_cast<double>(requests_.size()) /
+         std::max(1e-12, took(&Tally::prompt) + took(&Tally::answer));
 }
 
 ServedRun Replica::measured() const {

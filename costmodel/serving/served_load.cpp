@@ -14,7 +14,9 @@ namespace {
 // Requests that are simulated where the scenario does not say: enough for a 95th percentile of a
 // Poisson load (twenty beyond it), and some waves of a closed one.
 constexpr std::int64_t open_requests = 400;
-constexpr std::int64_t waves = 4;
+constexpr std::int64_t waves = 4, most_waves = 16;
+// Of drawn lengths the ends have left the order of the start once a client has made so many tokens.
+constexpr double spread_output = 64;
 constexpr std::int64_t fewest = 16, fewest_drawn = 256;  // of one length, and of drawn lengths
 
 // An open load has settled when so many times the requests in flight have come and gone.
@@ -107,9 +109,15 @@ struct Simulation {
                     static_cast<std::int64_t>(most_output / s.output.mean));
   }
 
-  std::int64_t least() const {
-    const auto drawn = [](const LengthSpec& l) { return l.p95 > 0 || l.most > 0; };
-    return drawn(s.input) || drawn(s.output) ? fewest_drawn : fewest;
+  bool drawn() const {
+    return s.input.p95 > 0 || s.input.most > 0 || s.output.p95 > 0 || s.output.most > 0;
+  }
+  std::int64_t least() const { return drawn() ? fewest_drawn : fewest; }
+
+  // Answers of a client, of a closed load.
+  std::int64_t rounds() const {
+    const double more = drawn() ? spread_output / s.output.mean : 0;
+    return std::clamp(static_cast<std::int64_t>(more), waves, most_waves);
   }
 
   // `clients` 0: requests come when they arrive. `part`: of all requests, in this replica.
@@ -155,7 +163,7 @@ struct Simulation {
   // groups of requests together.
   ServedRun closed_run(std::int64_t clients, double part) const {
     const auto run_of = [&](std::int64_t n) {
-      return run(std::max(std::min(std::max(least(), n * waves), most()), n), n, 0, false, part);
+      return run(std::max(std::min(std::max(least(), n * rounds()), most()), n), n, 0, false, part);
     };
     const std::int64_t simulated = std::min(clients, most_lines * s.limits.max_num_seqs);
     const auto all = static_cast<double>(simulated);

@@ -25,6 +25,10 @@ Key<S> left_open(Key<S> row) {
 Keys<S> load_rows() {
   const IntegerRange many{1, 10'000'000};
   return key::rows<S>(
+      key::required(key::special<S>("stack", key::fixed_text("a name or a map"),
+                                    "an engine of configs/engines", [](MapReader&, S&) {})),
+      length("input_tokens", &S::input, "tokens of a prompt"),
+      length("output_tokens", &S::output, "tokens of an answer"),
       key::whole<S>("concurrency", &S::concurrency, many, "requests in flight over all replicas"),
       key::number<S>("arrival_rate", &S::arrival_rate, 1e-6, 1e7, "requests a second (Poisson)"),
       key::whole<S>("requests", &S::requests, many,
@@ -53,15 +57,6 @@ const Keys<ServingGoal>& budget_rows() {
   return rows;
 }
 
-Keys<S> goal_rows() {
-  return key::rows<S>(
-      key::map<S>("latency_bound", &S::bound, bound_rows()),
-      key::number<S>(
-          "throughput_target", [](S& s) -> double& { return s.goal.output_per_s; }, 1e-3, 1e12,
-          "output tokens a second of all replicas, at least: plan takes the fewest devices"),
-      key::map<S>("budget", &S::goal, budget_rows()));
-}
-
 Keys<S> other_rows() {
   return key::rows<S>(
       left_open(key::tokens<S>("max_model_len", &S::max_model_len, {1, 1'000'000'000},
@@ -78,7 +73,12 @@ Keys<S> other_rows() {
       key::flag<S>("offline", &S::offline,
                    "prompts are given to the engine in its own process, with no server before it"),
       key::flag<S>("decode_only", &S::decode_only,
-                   "prompts are prefilled on devices that are not counted"));
+                   "prompts are prefilled on devices that are not counted"),
+      key::map<S>("latency_bound", &S::bound, bound_rows()),
+      key::number<S>(
+          "throughput_target", [](S& s) -> double& { return s.goal.output_per_s; }, 1e-3, 1e12,
+          "output tokens a second of all replicas, at least: plan takes the fewest devices"),
+      key::map<S>("budget", &S::goal, budget_rows()));
 }
 
 Keys<S> limit_rows() {
@@ -101,13 +101,7 @@ const Keys<ServingSizes>& pool_rows() {
 }  // namespace
 
 const Keys<ServingSpec>& serving_rows() {
-  static const auto rows = joined<S>(
-      key::rows<S>(
-          key::required(key::special<S>("stack", key::fixed_text("a name or a map"),
-                                        "an engine of configs/engines", [](MapReader&, S&) {})),
-          length("input_tokens", &S::input, "tokens of a prompt"),
-          length("output_tokens", &S::output, "tokens of an answer")),
-      load_rows(), limit_rows(), other_rows(), goal_rows());
+  static const auto rows = joined<S>(load_rows(), limit_rows(), other_rows());
   return rows;
 }
 
