@@ -14,9 +14,6 @@ using namespace costmodel;
 
 namespace {
 
-// Pairs that are worth a simulation.
-constexpr std::size_t most_ranked = 8;
-
 struct Batch {
   TokenPool pool;
   std::int64_t max_num_seqs = 0;
@@ -84,53 +81,39 @@ class Kept {
       extreme_[i] = choice();
     }
     const std::int64_t devices = prompts.sizes.devices() + batch.pool.sizes.devices();
-    const double output = r.rate * s_.serving.output.mean;
-    if (r.saturated || !keeps(asked) || !reaches(output, devices)) return;
-    ++found_.keep;
-    const ServingMerit merit = merit_of(s_.serving.goal, output, devices, r.tpot.value);
-    if (ranked_.size() < most_ranked || merit > ranked_.back().first) rank(merit, choice());
+    const double excess = excess_of(r, devices);
+    found_.keep += excess <= 1 ? 1 : 0;
+    if (excess > worst_simulated(s_.serving)) return;
+    const double rate = s_.serving.arrival_rate > 0 ? s_.serving.arrival_rate : r.rate;
+    const ServingMerit merit =
+        merit_of(s_.serving.goal, rate * s_.serving.output.mean, devices, r.tpot.value);
+    if (near_.takes(merit, excess, devices)) near_.take({merit, excess, choice()}, devices);
   }
 
   void finish() {
-    for (const auto& [merit, choice] : ranked_) found_.best.push_back(choice);
+    found_.near = near_.sorted();
     for (const auto& choice : extreme_) {
       if (choice) found_.extremes.push_back(*choice);
     }
   }
 
  private:
-  void rank(const ServingMerit& merit, const ServingChoice& choice) {
-    const auto same = std::ranges::find_if(ranked_, [&](const auto& other) {
-      return other.second.apart == choice.apart && other.second.weights == choice.weights;
-    });
-    if (same != ranked_.end()) {
-      if (merit <= same->first) return;
-      ranked_.erase(same);
-    }
-    const auto at = std::ranges::find_if(ranked_, [&](const auto& o) { return merit > o.first; });
-    ranked_.insert(at, {merit, choice});
-    if (ranked_.size() > most_ranked) ranked_.pop_back();
-  }
-
-  bool keeps(const std::array<double, 4>& asked) const {
+  // The most that a bound, the target, the price or the capacity is missed by.
+  double excess_of(const PooledRates& r, std::int64_t devices) const {
     const LatencyBound& b = s_.serving.bound;
-    const auto within = [](double mean, Seconds most) {
-      return most.value <= 0 || mean <= most.value;
-    };
-    return within(asked[0], b.ttft) && within(asked[1], b.tpot) && within(asked[2], b.e2e);
-  }
-
-  bool reaches(double output, std::int64_t devices) const {
     const ServingGoal& goal = s_.serving.goal;
-    if (output < goal.output_per_s) return false;
-    if (goal.usd_per_million <= 0) return true;
+    const double output = std::max(1e-12, r.rate * s_.serving.output.mean);
+    double worst = r.saturated ? s_.serving.arrival_rate / r.capacity : goal.output_per_s / output;
+    for (const auto& [time, most] : {std::pair{r.ttft, b.ttft}, {r.tpot, b.tpot}, {r.e2e, b.e2e}})
+      if (most.value > 0) worst = std::max(worst, time / most);
+    if (goal.usd_per_million <= 0) return worst;
     const double usd = s_.cluster.operation.usd_per_device_hour * static_cast<double>(devices);
-    return usd / (output * 3600) * 1e6 <= goal.usd_per_million;
+    return std::max(worst, usd / (output * 3600) * 1e6 / goal.usd_per_million);
   }
 
   const ServingScenario& s_;
   PoolSearch& found_;
-  std::vector<std::pair<ServingMerit, ServingChoice>> ranked_;  // the best first
+  Shortlist near_;
   std::array<double, 4> least_{};
   std::array<std::optional<ServingChoice>, 4> extreme_;
 };

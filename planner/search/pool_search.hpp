@@ -11,9 +11,7 @@ namespace planner {
 
 struct PoolSearch {
   std::size_t choices = 0, fit = 0, keep = 0;
-  // Those that keep the bound and the goal, by descending merit_of in closed form: of each pair of
-  // sizes the best, some few.
-  std::vector<ServingChoice> best;
+  std::vector<PricedChoice> near;  // those that are worth a simulation (Shortlist)
   // Of all that fit, what each bound asks for: the shortest first token, time a token and answer,
   // and the most requests a second.
   std::vector<ServingChoice> extremes;

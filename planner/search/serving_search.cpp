@@ -73,11 +73,7 @@ void add_apart(const ServingScenario& s, ServingSearch& found) {
 }
 
 // Simulations that a search is worth, and those of the same sizes with other limits.
-constexpr std::size_t most_simulated = 60, most_of_sizes = 4;
-
-// What the closed form may be off by: such misses are simulated with those that keep what is asked,
-// and where none of these does when simulated, nearer misses too. Far: where all are simulated.
-constexpr double near_enough = 1.1, near_miss = 1.3, far_miss = 2;
+constexpr std::size_t most_simulated = 60, most_listed = 40, most_cheap = 400, most_of_sizes = 4;
 
 void try_plan(const ServingScenario& s, const ServingCandidate& c, ServingSearch& found) {
   ++found.simulated;
@@ -124,6 +120,10 @@ bool is_cheap(const ServingSpec& s) {
   const auto requests = static_cast<double>(s.requests > 0 ? s.requests : s.concurrency);
   return s.output.mean < short_answer || (s.requests > 0 && requests * s.output.mean < few_tokens);
 }
+
+bool is_steady(const ServingSpec& s) {
+  return s.requests == 0 && (s.arrival_rate > 0 || s.output.mean >= short_answer);
+}
 constexpr std::size_t most_refined = 4;  // sizes of which other limits are tried too
 
 // Whether a plan may be better than the best simulated, by the closed form.
@@ -162,21 +162,6 @@ void simulate_runs(const ServingScenario& s, const std::vector<const ServingCand
   }
 }
 
-// Of the plans that fit, those that keep what is asked in closed form or miss it by little, those
-// with the most room first.
-std::vector<const ServingCandidate*> by_room(const ServingScenario& s,
-                                             const std::vector<ServingCandidate>& fit) {
-  std::vector<std::pair<double, const ServingCandidate*>> near;
-  for (const ServingCandidate& c : fit) {
-    const double excess = worst_excess(s, c.estimate);
-    if (excess <= near_miss) near.emplace_back(excess, &c);
-  }
-  std::ranges::stable_sort(near, [](const auto& a, const auto& b) { return a.first < b.first; });
-  std::vector<const ServingCandidate*> order;
-  for (const auto& [excess, candidate] : near) order.push_back(candidate);
-  return order;
-}
-
 // Of the sizes that were tried the scenario's own limits too, where those are among `kept`: of
 // those that are ranked, and of those whose other limits miss what is asked, if they may be the
 // best.
@@ -195,32 +180,64 @@ void simulate_own_limits(const ServingScenario& s, const std::vector<const Servi
   }
 }
 
-// The best pair of pools of those that keep what is asked.
-void simulate_pools(const ServingScenario& s, const std::vector<ServingChoice>& pools,
-                    ServingSearch& found) {
-  for (const ServingChoice& choice : pools) {
+// The best of those that keep what is asked when simulated, `known` or listed: from the best in
+// closed form on, until none may be better; while there is none, and of what is not steady, with
+// the scenario's own limits too.
+std::optional<ServingCandidate> best_of(const ServingScenario& s,
+                                        const std::vector<PricedChoice>& listed,
+                                        std::optional<ServingCandidate> known,
+                                        ServingSearch& found) {
+  std::vector<ServingChoice> tried;
+  const auto simulate_one = [&](const ServingChoice& choice, bool kept) {
+    if (std::ranges::find(tried, choice) != tried.end()) return;
+    tried.push_back(choice);
     ServingCandidate c = simulated(s, choice);
     ++found.simulated;
     if (!c.keeps) {
-      ++found.broken;
+      found.broken += kept ? 1 : 0;
       found.nearest.push_back(c);
-    } else if (!found.apart || merit_in(s, c) > merit_in(s, *found.apart)) {
-      found.apart = c;
+    } else if (!known || merit_in(s, c) > merit_in(s, *known)) {
+      known = c;
     }
+  };
+  const double margin = s.serving.arrival_rate > 0 ? 1 : near_enough;
+  for (const auto& [merit, excess, choice] : listed) {
+    const double most = merit.first * (merit.first > 0 ? margin : 1);
+    if (tried.size() >= (is_cheap(s.serving) ? most_cheap : most_listed)) break;
+    if (known && most < merit_in(s, *known).first) break;
+    simulate_one(choice, excess <= 1);
+    ServingChoice own = usual_choice(s, choice.sizes, choice.weights);
+    own.apart = choice.apart;
+    if (!known || !is_steady(s.serving)) simulate_one(own, false);
   }
+  return known;
+}
+
+// Where none keeps what is asked, or more than are simulated may.
+void simulate_listed(const ServingScenario& s, const std::vector<ServingCandidate>& fit,
+                     ServingSearch& found) {
+  Shortlist near;
+  for (const ServingCandidate& c : fit) {
+    const double excess = worst_excess(s, c.estimate);
+    if (excess <= worst_simulated(s.serving))
+      near.take({merit_in(s, c), excess, c.choice}, c.estimate.devices);
+  }
+  std::optional<ServingCandidate> known;
+  if (!found.best.empty()) known = found.best.front();
+  if (const auto best = best_of(s, near.sorted(), known, found))
+    found.best.insert(found.best.begin(), *best);
 }
 
 void simulate_from_the_best(const ServingScenario& s, const std::vector<ServingCandidate>& fit,
                             const std::vector<const ServingCandidate*>& kept, std::size_t most,
                             ServingSearch& found) {
-  const bool known = s.serving.arrival_rate > 0 || s.serving.output.mean >= short_answer;
-  const bool steady = s.serving.requests == 0 && known;
-  if (!steady) simulate_runs(s, kept, found);
+  if (!is_steady(s.serving)) simulate_runs(s, kept, found);
   if (found.best.empty()) {
     simulate(s, kept, std::max<std::size_t>(most, usually_ranked), most_of_sizes, found);
     simulate_own_limits(s, kept, found);
   }
-  if (found.best.empty()) simulate(s, by_room(s, fit), 1, most_simulated, found);
+  keep_best_of_sizes(s, most, found);
+  if (found.best.empty() || found.simulated >= most_simulated) simulate_listed(s, fit, found);
   keep_best_of_sizes(s, most, found);
 }
 
@@ -235,6 +252,8 @@ void keep_nearest(const ServingScenario& s, std::size_t most, ServingSearch& fou
 }
 
 }  // namespace
+
+double worst_simulated(const ServingSpec& s) { return is_cheap(s) ? far_miss : near_miss; }
 
 ServingSearch search_serving(const ServingScenario& scenario, int top) {
   require_possible(scenario);
@@ -277,8 +296,9 @@ ServingSearch search_serving(const ServingScenario& scenario, int top) {
   simulate_from_the_best(scenario, fit, near, most, found);
   if (!found.best.empty()) found.together = found.best.front();
   if (!kept.empty()) found.first.push_back(kept.front()->choice);
-  if (!pools.best.empty()) found.first.push_back(pools.best.front());
-  simulate_pools(scenario, pools.best, found);
+  const auto first = std::ranges::find_if(pools.near, [](auto& pair) { return pair.excess <= 1; });
+  if (first != pools.near.end()) found.first.push_back(first->choice);
+  found.apart = best_of(scenario, pools.near, {}, found);
   keep_nearest(scenario, most, found);
   if (found.apart) {
     add_apart(scenario, found);

@@ -37,6 +37,13 @@ struct ServingSearch {
   bool any_fits() const { return fit > 0; }
 };
 
+// What the closed form may be off by: such misses are simulated with those that keep what is asked,
+// and where none of these does when simulated, nearer misses too. Far: where all are simulated.
+inline constexpr double near_enough = 1.1, near_miss = 1.3, far_miss = 3;
+
+// What misses by more in closed form is not simulated.
+double worst_simulated(const costmodel::ServingSpec& serving);
+
 // Plans of a ranking, where a user asks for no other number.
 inline constexpr int usually_ranked = 5;
 

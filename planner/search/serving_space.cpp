@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <set>
 
 #include "costmodel/serving/serving_reader.hpp"
@@ -149,6 +150,51 @@ ServingMerit merit_of(const ServingGoal& goal, double output_per_s, std::int64_t
   if (goal.output_per_s > 0) return {-n, output_per_s, -tpot};
   if (goal.usd_per_hour > 0) return {output_per_s, -n, -tpot};
   return {output_per_s / n, -tpot, 0};
+}
+
+namespace {
+
+// Choices of a band, and of equal merit; a band is a tenth wide, and much room is much room.
+constexpr std::size_t most_of_band = 8, most_equal = 12;
+constexpr double band_width = 1.1, much_room = 0.2;
+
+int band_of(double excess) {
+  return static_cast<int>(std::floor(std::log(std::max(excess, much_room)) / std::log(band_width)));
+}
+
+}  // namespace
+
+bool Shortlist::takes(const ServingMerit& merit, double excess, std::int64_t devices) const {
+  const auto at = ranked_.find({devices, band_of(excess)});
+  return at == ranked_.end() || at->second.size() < most_of_band || merit > at->second.back().merit;
+}
+
+void Shortlist::take(const PricedChoice& choice, std::int64_t devices) {
+  std::vector<PricedChoice>& ranked = ranked_[{devices, band_of(choice.excess)}];
+  const auto same = std::ranges::find_if(ranked, [&](const PricedChoice& o) {
+    return o.choice.apart == choice.choice.apart && o.choice.sizes == choice.choice.sizes &&
+           o.choice.weights == choice.choice.weights;
+  });
+  if (same != ranked.end()) {
+    if (choice.merit <= same->merit) return;
+    ranked.erase(same);
+  }
+  const auto worse = [&](const PricedChoice& o) { return choice.merit > o.merit; };
+  ranked.insert(std::ranges::find_if(ranked, worse), choice);
+  if (ranked.size() > most_of_band) ranked.pop_back();
+}
+
+std::vector<PricedChoice> Shortlist::sorted() const {
+  std::vector<PricedChoice> all;  // with the most room first
+  for (const auto& [place, ranked] : ranked_) all.insert(all.end(), ranked.begin(), ranked.end());
+  const auto first = [](const PricedChoice& c) { return c.merit.first; };
+  std::ranges::stable_sort(all, std::greater<>(), first);
+  std::vector<PricedChoice> few;
+  for (std::size_t i = 0, equal = 0; i < all.size(); ++i) {
+    equal = i > 0 && first(all[i]) == first(all[i - 1]) ? equal + 1 : 0;
+    if (equal < most_equal) few.push_back(all[i]);
+  }
+  return few;
 }
 
 }  // namespace planner

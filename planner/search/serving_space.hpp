@@ -3,7 +3,9 @@
 #pragma once
 
 #include <compare>
+#include <map>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "costmodel/serving/serving_spec.hpp"
@@ -63,5 +65,29 @@ struct ServingMerit {
 };
 ServingMerit merit_of(const costmodel::ServingGoal& goal, double output_per_s, std::int64_t devices,
                       double tpot);
+
+// A choice in closed form.
+struct PricedChoice {
+  ServingMerit merit;
+  double excess = 0;  // the most that anything asked is missed by (worst_excess)
+  ServingChoice choice;
+};
+
+// What is worth a simulation of many choices: of each number of devices and each band of excess the
+// best few by merit, of the same sizes one. So what the closed form is off by may grow with the
+// excess or with nothing: less merit with more room is there too.
+class Shortlist {
+ public:
+  bool takes(const ServingMerit& merit, double excess, std::int64_t devices) const;
+  void take(const PricedChoice& choice, std::int64_t devices);
+
+  // The best first; of equal ones, as many devices that keep up with what arrives, some few with
+  // the most room.
+  std::vector<PricedChoice> sorted() const;
+
+ private:
+  using Place = std::pair<std::int64_t, int>;  // devices, band
+  std::map<Place, std::vector<PricedChoice>> ranked_;
+};
 
 }  // namespace planner
