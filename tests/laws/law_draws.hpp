@@ -88,9 +88,10 @@ inline void hold(std::uint64_t count, std::uint64_t least,
       from_environment("SHARDPLAN_LAW_DRAWS", sanitized ? count / 40 : count);
   std::uint64_t accepted = 0;
   for (std::uint64_t seed = first; seed < first + draws; ++seed) {
-    const std::string yaml = draw(seed);
+    std::string yaml;
     std::optional<std::string> broken;
     try {
+      yaml = draw(seed);
       broken = judge(yaml);
       ++accepted;
     } catch (const costmodel::ConfigError&) {

@@ -184,13 +184,18 @@ inline Law broken_formats(const costmodel::ServingScenario& s,
 }
 
 // A change that does a plan good lowers no rate and delays no answer, but for what the order of
-// prompts in steps brings with it.
-constexpr double order_of_prompts = 0.05;
+// prompts in steps brings with it: where they stop all decoding, an answer of few tokens is a fifth
+// of a step longer or shorter by it.
+constexpr double order_of_prompts = 0.05, step_of_order = 0.2;
 
-inline Law broken_order(const char* change, const costmodel::ServingEstimate& worse,
-                        const costmodel::ServingEstimate& better, bool apiece) {
+inline Law broken_order(const char* change, const costmodel::ServingSpec& load,
+                        const costmodel::ServingEstimate& worse,
+                        const costmodel::ServingEstimate& better) {
   if (!worse.fits || !better.fits) return {};
-  const auto above = [&](double a, double b) { return a > b * (1 + order_of_prompts); };
+  const bool stops = !load.limits.chunked_prefill, apiece = stops && load.arrival_rate > 0;
+  const double order =
+      stops ? std::max(order_of_prompts, step_of_order / load.output.mean) : order_of_prompts;
+  const auto above = [&](double a, double b) { return a > b * (1 + order); };
   if (worse.capacity > better.capacity * (1 + 3 * order_of_prompts))
     return fmt::format("{}: capacity {} to {}", change, worse.capacity, better.capacity);
   if (worse.saturated) return {};
@@ -221,9 +226,13 @@ inline Law broken_growth(const costmodel::ServingScenario& s,
   const auto& sooner = apiece ? now.ttft : now.e2e;
   if (later.mean < sooner.mean * (1 - order_of_prompts))
     return fmt::format("twice the load: {} to {}", sooner.mean, later.mean);
-  const double before = now.requests_per_s, after = then.requests_per_s;
+  // More than a tile of a product's rows, and no integer of them, take as long as one tile
+  // more.
+  const double tile = s.cluster.device.gemm_tile_rows, rows = then.running / then.sizes.pp;
+  const double padded = rows > tile ? std::ceil(rows / tile) * tile / rows : 1;
+  const double before = now.requests_per_s, after = then.requests_per_s * padded;
   if (after < before * (1 - order_of_prompts))
-    return fmt::format("twice the load: {} to {} requests/s", before, after);
+    return fmt::format("twice the load: {} to {} requests/s", before, then.requests_per_s);
   return {};
 }
 
@@ -240,13 +249,12 @@ inline Law broken_scenario(const costmodel::ServingScenario& s) {
     if (Law law = broken_little(s.serving, quick, "closed form"); law && !arrives) return law;
     if (Law law = broken_parts(quick)) return law;
   }
-  const bool apiece = s.serving.arrival_rate > 0 && !s.serving.limits.chunked_prefill;
   auto faster = s, larger = s;
   faster.cluster.device.memory_bandwidth = s.cluster.device.memory_bandwidth * 2.0;
-  if (Law law = broken_order("twice the bandwidth", e, planned_estimate(faster), apiece))
+  if (Law law = broken_order("twice the bandwidth", s.serving, e, planned_estimate(faster)))
     return law;
   larger.cluster.device.memory = s.cluster.device.memory * 1.25;
-  return broken_order("a quarter more memory", e, planned_estimate(larger), apiece);
+  return broken_order("a quarter more memory", s.serving, e, planned_estimate(larger));
 }
 
 // No plan of the space with the scenario's own limits is better than the one that is chosen.
@@ -268,6 +276,79 @@ inline Law broken_plan(const costmodel::ServingScenario& s) {
                          sizes.pp, sizes.ep, sizes.dp, merit(e));
   }
   return {};
+}
+
+// Whether the search looks at a scenario's own plan.
+inline bool is_of_space(const costmodel::ServingScenario& written,
+                        const costmodel::ServingScenario& open) {
+  const auto devices = planner::affordable_devices(open);
+  const bool fewer = planner::may_take_fewer(open);
+  const auto all = planner::instance_sizes(open, devices, fewer || written.plan.disaggregation);
+  const auto has = [&](const auto& sizes) { return std::ranges::find(all, sizes) != all.end(); };
+  if (!written.plan.disaggregation) return has(sizes_of(written));
+  const auto& [prefill, decode] = *written.plan.disaggregation;
+  const auto idle = devices - prefill.devices() - decode.devices();
+  return has(prefill) && has(decode) && idle >= 0 &&
+         (fewer || idle < std::min(prefill.replica(), decode.replica()));
+}
+
+// What is asked is what the scenario's own plan reaches: the one that is chosen reaches it too, and
+// is not worse.
+inline Law broken_asked(const std::string& yaml) {
+  const auto s = costmodel::read_serving(costmodel::parse_yaml(yaml, "law.yaml"), "law",
+                                         costmodel::config_path({}));
+  auto open = s;
+  open.plan = {};
+  if (!is_of_space(s, open)) return {};
+  const auto own = planned_estimate(s);
+  if (!own.fits || planner::worst_excess(s, own) > 1) return {};
+  const auto merit = [&](const costmodel::ServingEstimate& e) {
+    return planner::merit_of(s.serving.goal, e.output_per_s, e.devices, e.tpot.mean).first;
+  };
+  const auto found = planner::search_serving(open, 1);
+  // One hundredth, and another that a disaggregated plan has to be better by.
+  const double best = found.best.empty() ? 0 : merit(found.best.front().estimate);
+  if (merit(own) <= 1.0201 * best) return {};
+  return fmt::format("plan: {} a device, and the scenario's own has {}", best, merit(own));
+}
+
+// A scenario with a plan of its space, whose own latencies it asks for.
+inline std::string asked_scenario(std::uint64_t seed) {
+  ServingDice dice(seed);
+  std::string text = serving_scenario(dice.below(1'000'000'000));
+  text = text.substr(0, text.find("plan:"));
+  const auto s = costmodel::read_serving(costmodel::parse_yaml(text, "law.yaml"), "law",
+                                         costmodel::config_path({}));
+  const auto devices = planner::affordable_devices(s);
+  const auto drawn = [&](std::int64_t most, bool every) {
+    const auto all = planner::instance_sizes(s, most, every);
+    const auto z = all.empty() ? costmodel::ServingSizes{} : all[dice.below(all.size())];
+    return std::pair{z.devices(),
+                     fmt::format("{{tp: {}, pp: {}, ep: {}, dp: {}}}", z.tp, z.pp, z.ep, z.dp)};
+  };
+  const bool fewer = planner::may_take_fewer(s);
+  if (devices > 1 && dice.one_in(2)) {
+    const auto [taken, prefill] = drawn(devices - 1, true);
+    text += fmt::format("plan: {{disaggregation: {{prefill: {}, decode: {}}}}}\n", prefill,
+                        drawn(devices - taken, fewer).second);
+  } else {
+    text += fmt::format("plan: {}\n", drawn(devices, fewer).second);
+  }
+  const auto e = planned_estimate(costmodel::read_serving(costmodel::parse_yaml(text, "law.yaml"),
+                                                          "law", costmodel::config_path({})));
+  if (!e.fits || e.saturated) return text;
+  const auto asked = [](const char* key, double mean) {
+    return fmt::format("{}: {:.9g}", key, mean * 1.001);
+  };
+  const std::string first = asked("ttft_s", e.ttft.mean), next = asked("tpot_s", e.tpot.mean);
+  std::string bound;
+  switch (e.tpot.mean > 0 ? dice.below(4) : 0) {
+    case 0: bound = first; break;
+    case 1: bound = next; break;
+    case 2: bound = first + ", " + next; break;
+    default: bound = asked("e2e_s", e.e2e.mean);
+  }
+  return text.insert(text.find("plan:"), "  latency_bound: {" + bound + "}\n");
 }
 
 // The law that a scenario breaks. Throws ConfigError where it is refused.
