@@ -122,7 +122,7 @@ constexpr LoggedStart logged_starts[]{
     {"m13: #13061", "qwen2.5-14b", rtx, "stack: vllm-0.7, gpu_memory_utilization: 0.98", 2, 1,
      13.95, 81'536},
     {"m14: #6746", "{base: llama-3.1-405b, kv_heads: 16}", h100, "stack: vllm-0.5, weights: fp8", 8,
-     1, 57.75, 0},
+     1, 57.75, 79'392},
     {"#10511", "llama-3-8b", h100, "stack: vllm-0.6", 1, 1, 14.96, 53.29 * (1 << 30) / 131'072},
     {"SGLang: #21348", "qwen3-235b-a22b", h100,
      "stack: sglang-0.5, gpu_memory_utilization: 0.93, weights: fp8", 4, 1, 0, 367'404},
@@ -146,6 +146,20 @@ TEST_CASE("Weights and cache are those of engines' logs") {
     if (l.weights_gib > 0)
       CHECK(m.weights.value / (1 << 30) == doctest::Approx(l.weights_gib).epsilon(0.01));
     if (l.tokens > 0) CHECK(m.tokens == doctest::Approx(l.tokens).epsilon(0.05));
+  }
+}
+
+TEST_CASE("An engine that its log says refuses the model's own length is refused") {
+  for (const char* name : {"m13: #13061", "m14: #6746"}) {
+    CAPTURE(name);
+    const auto* log = std::ranges::find(logged_starts, std::string(name),
+                                        [](const LoggedStart& l) { return std::string(l.name); });
+    REQUIRE(log != std::end(logged_starts));
+    auto s = started(*log);
+    CHECK(memory_of(s).fits());
+    s.serving.max_model_len = 131'072;  // of both, and more than the tokens of the log
+    CHECK(log->tokens < 131'072);
+    CHECK_FALSE(memory_of(s).fits());
   }
 }
 
