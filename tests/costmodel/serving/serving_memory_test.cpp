@@ -149,7 +149,7 @@ TEST_CASE("Weights and cache are those of engines' logs") {
   }
 }
 
-TEST_CASE("An engine that its log says refuses the model's own length is refused") {
+TEST_CASE("A start that its log refuses for the model's own length is refused") {
   for (const char* name : {"m13: #13061", "m14: #6746"}) {
     CAPTURE(name);
     const auto* log = std::ranges::find(logged_starts, std::string(name),
