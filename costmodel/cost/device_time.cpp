@@ -181,7 +181,7 @@ const RateTable* table_of(const FlashAttention& o, Pass pass, const DeviceSpec& 
 // keeps busy: `rows` rows of queries and heads (sequences times heads) of `length` tokens. A block
 // of 128 queries (forward) or keys (backward) takes one unit a block of 128 on the other side, and
 // one to begin and end. Of a row the blocks grow forward and shrink backward, and are given out in
-// order to whoever is free. The closed form is within 3 % of that schedule (device_time_test).
+// order to whoever is free. The closed form is within 4 % of that schedule (device_time_test).
 double flash2_fill(double rows, double length, Pass pass, double head_dim,
                    const DeviceSpec& device) {
   const bool forward = pass == Pass::forward;

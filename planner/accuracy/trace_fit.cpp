@@ -141,7 +141,7 @@ FittedTrace fit_trace(const Scenario& scenario, const ParallelPlan& plan, ReadTr
 void refuse_other_job(const FittedTrace& trace) {
   const TraceTimes& times = trace.read.times;
   const Seconds products = times.kinds[static_cast<std::size_t>(KernelKind::products)];
-  Seconds strange, known;
+  Seconds strange;
   for (const LeftOver& left : times.left_over)
     if (kind_of_kernel(left.kernel) == KernelKind::products) strange += left.time;
   std::string lacks;
@@ -154,14 +154,16 @@ void refuse_other_job(const FittedTrace& trace) {
   };
   const auto by_sizes = {TracedPart::mlp_products, TracedPart::attention_products,
                          TracedPart::logits_products};
+  Seconds known = of(times.parts, TracedPart::expert_products);
   for (const TracedPart part : by_sizes) known += of(times.parts, part);
   for (const TracedPart part : by_sizes) {
     constexpr double much = 0.2;
     const Seconds predicted = of(trace.before.parts, part);
-    if (2 * known > products && of(times.parts, part).value <= 0 &&
-        predicted.value > much * trace.before.kinds[0])
-      lacks = fmt::format("has no {}, of which this job has {}", name_of(part),
-                          format_seconds(predicted));
+    if (2 * known <= products || of(times.parts, part).value > 0 ||
+        predicted.value <= much * trace.before.kinds[0])
+      continue;
+    lacks = fmt::format("has no {}, of which this job has {}", name_of(part),
+                        format_seconds(predicted));
   }
   if (lacks.empty()) return;
   throw ConfigError({trace.read.file, 0, 0}, lacks, "give the scenario of the run that it is of");

@@ -38,26 +38,26 @@ CommandResult explain_traces(const Session& session, const Scenario& scenario,
   const auto warn = [&](std::string warning) {
     if (!warning.empty()) result.warnings.push_back(std::move(warning));
   };
-  Trace first = read_trace(files.front());
-  if (first.kernels.empty()) {
+  Trace trace = read_trace(files.front());
+  if (trace.kernels.empty()) {
     if (wants_page(options)) {
       throw ConfigError({files.front(), 0, 0}, "has actions and no kernels: there is no page of it",
                         "choose --format text, json or md");
     }
-    const auto actions = action_times(first, scenario, plan);
-    warn(other_ranks(files.front(), first.ranks, {plan.pp, "stages", "plan.pp"}));
-    result.text = json ? actions_json(first, actions)
-                       : actions_report(first, actions, session.style.style.width);
+    const auto actions = action_times(trace, scenario, plan);
+    warn(other_ranks(files.front(), trace.ranks, {plan.pp, "stages", "plan.pp"}));
+    result.text = json ? actions_json(trace, actions)
+                       : actions_report(trace, actions, session.style.style.width);
     return result;
   }
-  warn(other_ranks(files.front(), first.ranks,
+  warn(other_ranks(files.front(), trace.ranks,
                    {scenario.cluster.devices, "devices", "cluster.devices"}));
   TraceExplanation all;
   const Attributor attributor = attributor_of(scenario, plan);
   TraceRows rows;
   ReadTrace read;
   for (std::size_t i = 0; i < files.size(); ++i) {
-    const Trace trace = i == 0 ? std::move(first) : read_trace(files[i]);
+    if (i > 0) trace = read_trace(files[i]);
     all.ranks.push_back({files[i], trace.rank, times_of(trace, attributor)});
     add_rank(read, files[i], trace, all.ranks.back().times);
     if (wants_page(options)) {

@@ -167,7 +167,8 @@ TracedPart Attributor::product(const std::string& sizes, bool grouped) const {
   const bool projects = has(queries) || has(keys) || has(queries + 2 * keys);
   if (has(model_.hidden) && projects) return TracedPart::attention_products;
   if (batched && has(model_.head_dim)) return TracedPart::attention;
-  return TracedPart::other_products;
+  const bool of_model = batched || has(model_.hidden) || has(model_.expert_ffn_hidden);
+  return of_model ? TracedPart::other_products : TracedPart::unknown;
 }
 
 // Of element-wise operators, which their sizes distinguish.
@@ -230,11 +231,11 @@ Attribution Attributor::of(const Trace& trace, const TracedKernel& kernel) const
   const std::string& sizes = trace.text(launcher.sizes);
   if (!is_own && kind_of_kernel(name) == KernelKind::products) {
     const TracedPart part = product(sizes, grouped);
-    // PyTorch's own product of two matrices, of which the model has none of these sizes.
-    const bool plain = holds(trace.text(launcher.name), "aten::mm") ||
-                       holds(trace.text(launcher.name), "aten::addmm");
-    const bool strange = part == TracedPart::other_products && plain && !sizes.empty();
-    return {strange ? TracedPart::unknown : part, chain.backward};
+    // Other operators than PyTorch's own products have other inputs than two matrices.
+    const std::string& op = trace.text(launcher.name);
+    const bool plain = holds(op, "aten::mm") || holds(op, "aten::addmm");
+    const bool strange = part == TracedPart::unknown && !plain;
+    return {strange ? TracedPart::other_products : part, chain.backward};
   }
   if (worded != TracedPart::unknown) return {worded, chain.backward};
   if (std::ranges::any_of(product_words, is_product))

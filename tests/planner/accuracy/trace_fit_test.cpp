@@ -67,6 +67,19 @@ TEST_CASE(
   CHECK(launch_of(with_constants(s, own)) == doctest::Approx(own.kernel_launch.value));
 }
 
+TEST_CASE("a trace of another job is refused by its products") {
+  const FittedTrace trace = fitted({1, 1, 1, 1, 1, 1, 1, 1});
+  CHECK_NOTHROW(planner::refuse_other_job(trace));
+  const costmodel::Seconds products = trace.read.times.kinds.front();
+  FittedTrace strange = trace, lacking = trace;
+  strange.read.times.left_over = {{"nvjet_tst", "aten::mm", products}};
+  CHECK_THROWS_WITH(planner::refuse_other_job(strange),
+                    doctest::Contains("sizes that this model does not have"));
+  lacking.read.times.parts = {{planner::TracedPart::attention_products, false, products, 1}};
+  CHECK_THROWS_WITH(planner::refuse_other_job(lacking),
+                    doctest::Contains("has no products of the MLP, of which this job has"));
+}
+
 TEST_CASE("constants of no trace are those of the configs") {
   const Scenario s = traced_job::scenario();
   const auto plan = resolve_plan(s);

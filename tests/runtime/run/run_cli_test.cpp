@@ -164,7 +164,8 @@ TEST_CASE("a trace is JSON, has events of all pipeline ranks, and is read back")
     for (const json& event : trace["traceEvents"])
       if (event["ph"] == "X") ranks.insert(event["pid"].get<int>());
     CHECK(ranks.size() == (plan.empty() ? 2 : 4));
-    const Run explained = run(scratch, "explain-job" + tiny.substr(3) + plan + " trace.json --quiet");
+    const Run explained =
+        run(scratch, "explain-job" + tiny.substr(3) + plan + " trace.json --quiet");
     CHECK(contains(explained.out, fmt::format("{} ranks' actions", ranks.size())));
     CHECK(explained.status == 0);
   }
