@@ -343,7 +343,7 @@ Bytes dummy_gradients(const PlanInputs& in, std::size_t rank) {
     bool here = false;
     for (int v = 0; v < in.plan.chunks(); ++v)
       here = here || kind.number(in.mixes()[in.stage_of(v, rank)]) > 0;
-    if (here) elements = elements > 0 ? layers.dummy_gradients : kind.whole->dummy_gradients;
+    if (here) elements = elements > 0 ? layers.dummy_gradients : kind.again->dummy_gradients;
   }
   if (in.has_stage(rank, in.last_stage())) {
     elements += layers.head->dummy_gradients;

@@ -94,15 +94,15 @@ void add_loading(const Workload& on, const ParallelPlan& plan, std::vector<std::
   if (plan.zero < 3 || !t.stack.offers.data_parallel_only ||
       t.fine_tuning.base == BasePrecision::nf4)
     return;
-  const Bytes whole(parameter_count(on.model) * storage_bytes(t.precision));
-  const Bytes node = whole * static_cast<double>(ranks_on_a_node(on.cluster));
+  const Bytes all(parameter_count(on.model) * storage_bytes(t.precision));
+  const Bytes node = all * static_cast<double>(ranks_on_a_node(on.cluster));
   const Bytes host = on.cluster.host_memory;
   const bool too_much = host.value > 0 && node > host;
-  if (whole <= on.cluster.device.memory && !too_much) return;
+  if (all <= on.cluster.device.memory && !too_much) return;
   std::string note =
       fmt::format("loading: a process that reads all weights before they are sharded holds {}",
-                  format_bytes(whole));
-  if (whole > on.cluster.device.memory)
+                  format_bytes(all));
+  if (all > on.cluster.device.memory)
     note += fmt::format(", more than a device's {}", format_bytes(on.cluster.device.memory));
   note += fmt::format(", and a node's {} in host memory", format_bytes(node));
   if (too_much) note += fmt::format(", of {}: too much", format_bytes(host));

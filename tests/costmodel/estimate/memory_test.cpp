@@ -193,8 +193,8 @@ TEST_CASE("a dummy gradient is kept for each shape of a weight, the head's on it
   const std::string model = "{base: llama-3-70b, layers: 8}";
   const auto near = [](double a, double b) { return relative_error(a, b) <= 1e-9; };
   for (const int tp : {1, 2}) {
-    const auto whole = dummies(model, fmt::format("{{tp: {}, zero: 1}}", tp));
-    CHECK(near(whole.at(0), 2 * (layer + head) / tp));
+    const auto single = dummies(model, fmt::format("{{tp: {}, zero: 1}}", tp));
+    CHECK(near(single.at(0), 2 * (layer + head) / tp));
     const auto cut = dummies(model, fmt::format("{{tp: {}, pp: 2, zero: 1}}", tp));
     CHECK(near(cut.at(0), 2 * layer / tp));
     CHECK(near(cut.at(1), 2 * (layer + head) / tp));

@@ -75,7 +75,8 @@ TEST_CASE("experts and adapters under FSDP with Transformer Engine have kernels 
 }
 
 TEST_CASE(
-    "what `plan` leaves free covers nine in ten of the peaks that were measured, and no more") {
+    "what `plan` leaves free covers nine in ten of the peaks that were measured, two points less "
+    "does not") {
   const auto rows = validate({SHARDPLAN_SOURCE_DIR "/configs/evidence"}, path);
   const auto covered = [&](double margin) {
     int all = 0, within = 0;
@@ -88,7 +89,7 @@ TEST_CASE(
     return static_cast<double>(within) / all;
   };
   CHECK(covered(costmodel::usual_memory_margin) >= 0.9);
-  CHECK(covered(costmodel::usual_memory_margin - 0.01) < 0.9);
+  CHECK(covered(costmodel::usual_memory_margin - 0.02) < 0.9);
 }
 
 TEST_CASE("a run that cannot be predicted stays, with the reason; defaults lie under every run") {

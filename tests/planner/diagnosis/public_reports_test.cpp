@@ -3,12 +3,14 @@
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
+#include "costmodel/estimate/evaluator.hpp"
 #include "planner/diagnosis/job_diagnosis.hpp"
 #include "tests/costmodel/support/scenarios.hpp"
 
 namespace public_reports_test {
 
 using namespace planner;
+using namespace costmodel;
 
 namespace {
 
@@ -158,6 +160,95 @@ TEST_CASE("the cause that a public report states is the first one named, in eigh
     if (first == report.cause) ++right;
   }
   CHECK(10 * right >= 8 * reports().size());
+}
+
+namespace {
+
+struct Outcome {
+  const char* where;
+  std::string scenario;
+  bool ran;           // else it ran out of memory
+  bool found = true;  // whether the verdict is right
+};
+
+std::string job(const std::string& model, const std::string& cluster, int devices,
+                const std::string& training, const std::string& plan) {
+  return fmt::format(
+      "model: {}\ncluster: {{base: {}, devices: {}}}\ntraining: {{{}}}\nplan: {{{}}}\n", model,
+      cluster, devices, training, plan);
+}
+
+const std::vector<Outcome>& outcomes() {
+  const std::string sharded = "micro_batch: 1, recompute: full, zero: 3",
+                    adapters =
+                        "stack: peft, optimizer: adam-8bit, global_batch: 8, fine_tuning: "
+                        "{rank: 32, alpha: 16, targets: all-linear, method: ";
+  const auto small = [&](const std::string& method, int sequence) {
+    return job("llama-3.1-8b", "pcie-8x-rtx-4090", 2,
+               fmt::format("sequence: {}, {}{}}}", sequence, adapters, method), sharded);
+  };
+  const auto full = [&](int devices) {
+    return job("qwen2-72b", "dgx-a100", devices,
+               fmt::format("sequence: 2048, global_batch: {}, stack: peft", devices), sharded);
+  };
+  const auto titan = [](int micro_batch) {
+    return job("deepseek-v2-lite", "dgx-h100", 8,
+               fmt::format("sequence: 4096, global_batch: {}, stack: torchtitan", 8 * micro_batch),
+               fmt::format("ep: 8, micro_batch: {}, recompute: selective, zero: 3", micro_batch));
+  };
+  const auto slime = [](const std::string& more) {
+    return job("qwen3-235b-a22b", "hgx-h800", 32,
+               "sequence: 8192, global_batch: 256, stack: megatron-core-2025",
+               "tp: 4, pp: 4, ep: 8, micro_batch: 1, recompute: full, zero: 1" + more);
+  };
+  const std::string llama = "sequence: 8192, global_batch: 128, stack: megatron-core-2024";
+  const auto pai = [](const std::string& plan, int batch) {
+    return job("qwen3-30b-a3b", "hgx-h800", 16,
+               fmt::format("sequence: 8192, global_batch: {}, stack: megatron-core-2025, "
+                           "capacity_factor: 1.0",
+                           batch),
+               plan + ", micro_batch: 1, recompute: none, zero: 1");
+  };
+  static const std::vector<Outcome> all{
+      {"axolotl#1717, LoRA, 4k", small("lora", 4096), true},
+      {"axolotl#1717, QLoRA, 8k", small("qlora", 8192), true},
+      {"axolotl#1717, LoRA, 8k", small("lora", 8192), false},
+      {"axolotl#1522",
+       job("llama-2-70b", "pcie-8x-rtx-4090", 2, "sequence: 512, " + adapters + "qlora}", sharded),
+       false},
+      {"LLaMA-Factory#5553", full(4), false},
+      {"LLaMA-Factory#5590", full(16), false},
+      {"torchtitan#1789, 3 sequences", titan(3), true},
+      {"torchtitan#1789, 4 sequences", titan(4), false, false},
+      {"slime#280", slime(""), false},
+      {"slime#280, the optimizer on the host", slime(", offload: optimizer"), true},
+      {"Megatron-LM#1031",
+       job("llama-3-70b", "dgx-h100", 128, llama,
+           "tp: 8, pp: 8, micro_batch: 1, sequence_parallel: false, recompute: full, zero: 1"),
+       true},
+      {"Megatron-LM#1031, two stages",
+       job("llama-3-70b", "dgx-h100", 128, llama,
+           "tp: 8, pp: 2, micro_batch: 1, sequence_parallel: false, recompute: none, zero: 1"),
+       false},
+      {"Qwen3#794, 20k",
+       job("qwen2-7b", "dgx-a100", 24, "sequence: 20480, global_batch: 24, stack: peft", sharded),
+       true},
+      {"Pai-Megatron-Patch#643, two stages", pai("pp: 2, ep: 8", 128), true, false},
+      {"Pai-Megatron-Patch#643, four stages", pai("pp: 4, ep: 4", 256), true, false}};
+  return all;
+}
+
+}  // namespace
+
+TEST_CASE(
+    "of public reports of jobs that ran or ran out of memory, the verdict is right but for three") {
+  for (const Outcome& report : outcomes()) {
+    CAPTURE(report.where);
+    const auto s = scenarios::read(report.scenario);
+    Evaluator evaluator(s.model, s.cluster, s.training);
+    const bool right = evaluator.estimate(resolve_plan(s)).fits() == report.ran;
+    CHECK(right == report.found);
+  }
 }
 
 }  // namespace public_reports_test
