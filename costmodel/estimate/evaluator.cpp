@@ -359,14 +359,18 @@ Bytes shard_of_gradients(const RankWeights& held, const ParallelPlan& plan,
 
 }  // namespace
 
-PipelineEstimate Evaluator::estimate_alone(const ParallelPlan& plan) {
+const PlanCost& Evaluator::cost_within(const ParallelPlan& plan, Bytes memory) {
   const PlanCost& c = cost(plan);
-  if (held_by_limit(plan, on_.cluster)) {
-    const ParallelPlan real = as_run(plan);
-    const std::int64_t shown = simulated_micro_batches(plan, c.micro_batches);
-    follow_order(plan_inputs(on_, real, cache_.stages(real, on_.model), cache_),
-                 schedule_of(plan, shown, c.times, c.shares), cost_);
-  }
+  if (c.peak <= memory || !c.in_host || !held_by_limit(plan, on_.cluster)) return c;
+  const ParallelPlan real = as_run(plan);
+  const std::int64_t shown = simulated_micro_batches(plan, c.micro_batches);
+  follow_order(plan_inputs(on_, real, cache_.stages(real, on_.model), cache_),
+               schedule_of(plan, shown, c.times, c.shares), cost_);
+  return c;
+}
+
+PipelineEstimate Evaluator::estimate_alone(const ParallelPlan& plan) {
+  const PlanCost& c = cost_within(plan, Bytes(0));
   const SimulationResult run = simulated(plan, c.times);
   const EndTerms terms = end_terms(plan, on_);
   const Ending end = ending(c, run, terms);

@@ -59,6 +59,10 @@ class Evaluator {
   // The stage-cost table of a valid plan of one pipeline, on the entire cluster. The reference is
   // valid until the next call.
   const PlanCost& cost(const ParallelPlan& plan);
+  // The same, but where that leaves more than `memory`, each rank's memory by the order that a split
+  // backward comes to, as estimate() has it; cost() has the limit for which the schedule is
+  // generated, which is never less.
+  const PlanCost& cost_within(const ParallelPlan& plan, Bytes memory);
   // The same with the given layers on the virtual stages instead of the plan's, one mix per stage.
   // The mixes give the number of recomputed layers; `plan.recompute` gives only the granularity.
   // The stages need not add up to the model, so one call can price many candidate stages.

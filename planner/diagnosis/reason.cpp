@@ -308,7 +308,7 @@ class Stepper {
     const auto fits = [&](int layers) {
       const ParallelPlan plan = with(layers);
       return is_valid(plan, s_.model, s_.cluster, s_.training) &&
-             evaluator_.cost(plan).peak <= memory_limit(s_);
+             evaluator_.cost_within(plan, memory_limit(s_)).peak <= memory_limit(s_);
     };
     int too_few = p.recompute.granularity == Recomputation::full ? p.recompute.layers : 0;
     int enough = static_cast<int>(s_.model.layers) / (p.pp * p.chunks());
@@ -369,7 +369,7 @@ class Stepper {
     if (!plan || (is_vpp && plan->vpp != wanted.vpp)) return false;
     Step step{knob, change, {}, {}, false, breaks_fixed(knob, *plan), *plan};
     if (!is_vpp && plan->vpp != from_.plan.vpp) step.change += fmt::format(" (vpp {})", plan->vpp);
-    step.peak = evaluator_.cost(*plan).peak;
+    step.peak = evaluator_.cost_within(*plan, memory_limit(s_)).peak;
     step.fits = step.peak <= memory_limit(s_);
     if (length_ == StepLength::fitting && !step.fits) return false;
     step.iteration = evaluator_.iteration_time(*plan);

@@ -300,7 +300,8 @@ Seconds FamilySearch::try_rest(ParallelPlan member, Seconds bound, Seconds best,
     member.stage_layers = layout;
     if (spend_pricing(member)) return bound;
     const PlanCost& cost = evaluator_.cost(member);
-    if (!cost.within(limit_) || cost.bound.iteration > below) continue;
+    if (cost.bound.iteration > below || !evaluator_.cost_within(member, limit_).within(limit_))
+      continue;
     const Bytes peak = cost.peak;
     effort_.spend(static_cast<std::uint64_t>(evaluator_.simulated_actions(member)));
     const Seconds time = evaluator_.iteration_time(member);
@@ -317,9 +318,10 @@ bool FamilySearch::try_chunks(ParallelPlan member, const PlanCost* priced, std::
   const PlanCost& cost = priced != nullptr ? *priced : evaluator_.cost(member);
   const Seconds bound = cost.bound.iteration;
   const bool too_slow = !podium_->open_to(bound_with_more(cost, member, *s_), member);
-  if (cost.within(limit_)) too_large_.at(static_cast<std::size_t>(member.zero)) = false;
-  if (cost.within(limit_) && podium_->open_to(bound, member))
-    improve(std::move(member), bound, order, result);
+  const bool open = podium_->open_to(bound, member);
+  const bool fits = (open ? evaluator_.cost_within(member, limit_) : cost).within(limit_);
+  if (fits) too_large_.at(static_cast<std::size_t>(member.zero)) = false;
+  if (fits && open) improve(std::move(member), bound, order, result);
   return too_slow;
 }
 
@@ -329,7 +331,7 @@ Seconds FamilySearch::improve(ParallelPlan member, Seconds bound, std::uint64_t 
                               OpenedFamily& result) {
   const double near = member.vpp == 1 ? 0.9 : 0.98;
   constexpr double close = 1.0005;
-  const PlanCost& cost = evaluator_.cost(member);
+  const PlanCost& cost = evaluator_.cost_within(member, limit_);
   if (!cost.within(limit_)) return Seconds(infinity);
   Layout layout{member.stage_layers, {}, cost.peak};
   layout.iteration = evaluator_.iteration_time(member);
@@ -348,7 +350,7 @@ Ranked FamilySearch::plainly(Ranked found) {
   ParallelPlan plain = found.plan;
   plain.stage_layers.clear();
   if (!is_valid(plain, s_->model, s_->cluster, s_->training)) return found;
-  const Bytes peak = evaluator_.cost(plain).peak;
+  const Bytes peak = evaluator_.cost_within(plain, limit_).peak;
   if (peak > limit_) return found;
   const Seconds time = evaluator_.iteration_time(plain);
   if (time > found.time * worth_words) return found;

@@ -71,12 +71,17 @@ struct Priced {
   bool none_faster;  // as long as it leads them
 };
 
-// Prices one member and keeps it if it fits.
-Priced price_member(const ParallelPlan& plan, std::uint64_t order, const Scenario& scenario,
-                    Evaluator& evaluator, SearchResult& result, std::vector<Bounded>& fitting) {
+// Prices one member and keeps it if it fits. What the podium is not open to need not be followed
+// through its schedule, which takes as long as a simulation.
+Priced price_member(const ParallelPlan& plan, std::uint64_t order, const Podium* podium,
+                    const Scenario& scenario, Evaluator& evaluator, SearchResult& result,
+                    std::vector<Bounded>& fitting) {
+  const Bytes limit = memory_limit(scenario);
   const PlanCost& cost = evaluator.cost(plan);
-  Priced priced{bound_with_more(cost, plan, scenario), cost.within(memory_limit(scenario)), false,
-                false};
+  const bool may_enter = podium == nullptr || podium->open_to(cost.bound.iteration, plan);
+  if (cost.peak > limit && may_enter && !states_overflow(cost, limit))
+    evaluator.cost_within(plan, limit);  // in the same place
+  Priced priced{bound_with_more(cost, plan, scenario), cost.within(limit), false, false};
   // With a split backward a longer one may leave a shorter bubble.
   priced.none_faster = priced.bound == cost.bound.iteration && !splits_backward(plan.schedule);
   ++result.statistics.evaluated;
@@ -85,7 +90,7 @@ Priced price_member(const ParallelPlan& plan, std::uint64_t order, const Scenari
     result.leanest_peak = cost.peak;
   }
   if (!priced.fits) {
-    priced.none_fits = states_overflow(cost, memory_limit(scenario));
+    priced.none_fits = states_overflow(cost, limit);
     return priced;
   }
   ++result.statistics.feasible;
@@ -118,7 +123,7 @@ std::vector<Bounded> open_family(const Family& family, std::uint64_t first_order
       bool& done = left.at(static_cast<std::size_t>(plan.zero));
       if ((plan.recompute.layers > 0) != partial || done) continue;
       const Priced priced =
-          price_member(plan, first_order + i, scenario, evaluator, result, fitting);
+          price_member(plan, first_order + i, podium, scenario, evaluator, result, fitting);
       done = podium != nullptr && settles(priced, plan, *podium);
     }
   };

@@ -238,9 +238,10 @@ class Improver {
   std::optional<Layout> priced(const std::vector<int>& layers, Seconds than) {
     plan_.stage_layers = layers;
     const PlanCost& cost = evaluator_->cost(plan_);
-    const Bytes peak = cost.peak;
     spent_ += effort_of_pricing * layers.size();
-    if (peak > limit_ || !better(cost.bound.iteration, than)) return {};
+    if (!better(cost.bound.iteration, than)) return {};
+    const Bytes peak = evaluator_->cost_within(plan_, limit_).peak;
+    if (peak > limit_) return {};
     spent_ += static_cast<std::uint64_t>(evaluator_->simulated_actions(plan_));
     return Layout{layers, evaluator_->iteration_time(plan_), peak};
   }

@@ -321,6 +321,30 @@ TEST_CASE("zero-bubble schedules are tried where the stack has them, or the scen
         std::set{ScheduleKind::one_f_one_b, ScheduleKind::zero_bubble_h1});
 }
 
+TEST_CASE(
+    "a plan that fits in the order of its split backward is found, and no limit rules it out") {
+  const Scenario s = read(
+      "model: {kind: llama, layers: 7, hidden: 4096, heads: 16, kv_heads: 2, ffn_hidden: 16384}\n"
+      "cluster: {base: aws-p5, devices: 3}\n"
+      "training: {global_batch: 8, sequence: 8192, stack: zero-bubble-fork}\n"
+      "plan: {micro_batch: 2}\n");
+  Evaluator evaluator(s.model, s.cluster, s.training);
+  const auto limit = planner::memory_limit(s);
+  costmodel::ParallelPlan plan = planner::search(s, evaluator).plans.front().plan;
+  const costmodel::Seconds best = evaluator.iteration_time(plan);
+  for (const auto schedule :
+       {costmodel::ScheduleKind::zero_bubble_h1, costmodel::ScheduleKind::zero_bubble_h2}) {
+    plan.schedule = schedule;
+    plan.recompute = {};
+    const auto e = evaluator.estimate(plan);
+    REQUIRE(e.peak <= limit);
+    CHECK(evaluator.cost(plan).peak > limit);
+    CHECK(evaluator.cost_within(plan, limit).peak == e.peak);
+    CHECK(best <= e.iteration);
+  }
+  both_ways::search(s);
+}
+
 TEST_CASE("a search that is stopped has the best of what it tried, and no bound") {
   const Scenario s = read(
       "model: llama-3-8b\ncluster: {base: dgx-h100, devices: 16}\n"
