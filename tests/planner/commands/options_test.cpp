@@ -75,7 +75,7 @@ TEST_CASE("bad usage is told with what is allowed") {
   CHECK(contains(fault({"plan", "s", "--for", "json"}), "unknown flag"));  // no guessing
   CHECK(contains(fault({"plan"}), "nothing is given"));
   CHECK(contains(fault({"plan", "a", "b"}), "2 words are given"));
-  CHECK(contains(fault({"import", "hf"}), "one word is given"));
+  CHECK(contains(fault({"import", "hf", "a", "b"}), "3 words are given"));
   CHECK(contains(fault({"plan", "s", "--to", "megatron"}), "export"));
   CHECK(contains(fault({"evaluate", "s", "--tpo", "3"}), "--top belongs to 'plan'"));
   CHECK(contains(fault({"plan", "s", "--strategy", "alpha"}), "did you mean 'alpa'?"));
