@@ -78,8 +78,11 @@ Priced price_member(const ParallelPlan& plan, std::uint64_t order, const Podium*
                     std::vector<Bounded>& fitting) {
   const Bytes limit = memory_limit(scenario);
   const PlanCost& cost = evaluator.cost(plan);
-  const bool may_enter = podium == nullptr || podium->open_to(cost.bound.iteration, plan);
-  if (cost.peak > limit && may_enter && !states_overflow(cost, limit))
+  const auto may_enter = [&] {
+    return podium == nullptr || podium->open_to(cost.bound.iteration, plan);
+  };
+  if (cost.peak > limit && splits_backward(plan.schedule) && may_enter() &&
+      !states_overflow(cost, limit))
     evaluator.cost_within(plan, limit);  // in the same place
   Priced priced{bound_with_more(cost, plan, scenario), cost.within(limit), false, false};
   // With a split backward a longer one may leave a shorter bubble.
