@@ -23,8 +23,8 @@ Value from_hf_config(const Value& file, std::vector<std::string>& omitted, bool 
 
 // The same with what a user writes over the file. A key of a model does what it does over any other
 // base; another name takes the place of the file's field. Throws ConfigError for a name that is
-// neither a key of a model nor a field that the file's family reads; `name` is the model's. What the
-// second one would list is added to `omitted`, where that is given.
+// neither a key of a model nor a field that the file's family reads; `name` is the model's. What
+// the second one would list is added to `omitted`, where that is given.
 Value from_hf_config(const Value& file, const Value& over, const std::string& name,
                      std::vector<std::string>* omitted = nullptr);
 
