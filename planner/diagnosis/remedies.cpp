@@ -145,8 +145,11 @@ void keep_batch(Settings& settings, const TrainingSpec& training) {
 
 void record(const std::string& what, Settings settings, const Scenario& changed, Estimate best,
             Attempts& diagnosis) {
-  // What was tried had even stages; what is printed is what `plan` finds there.
-  if (diagnosis.own == nullptr && best.plan.pp > 1) {
+  // What was tried had even stages; what is printed is what `plan` finds there, but where its
+  // search for layouts of many layers on many stages takes seconds.
+  constexpr double quick = 512;
+  const double cuts = static_cast<double>(best.plan.pp) * static_cast<double>(changed.model.layers);
+  if (diagnosis.own == nullptr && best.plan.pp > 1 && cuts <= quick) {
     if (auto found = chosen_plan(changed, {}, diagnosis.stopped)) best = *std::move(found);
   }
   keep_batch(settings, changed.training);
