@@ -111,7 +111,7 @@ std::span<const ExportTarget> export_targets() {
         to_torchtitan_python, no, nullptr, words, "--training.steps 10 \"$@\"", Launcher::torchrun,
         "torchtitan"},
        {"deepspeed", "a script that writes ds_config.json and launches; ds_config.json",
-        export_deepspeed},
+        export_deepspeed, no, nullptr, "", "", Launcher::torchrun, "deepspeed"},
        {"slurm", "a batch script of pretrain_gpt.py; its arguments", newest<to_version>, no,
         to_version, iterations, ten_iterations, Launcher::slurm},
        {"kubernetes", "a Job of pretrain_gpt.py; its arguments", newest<to_version>, no, to_version,
