@@ -394,8 +394,8 @@ std::vector<MatrixShape> trained_matrices(const OpList& list) {
 
 double elements_by_shape(std::vector<MatrixShape> shapes) {
   std::ranges::sort(shapes);
-  const auto again = std::ranges::unique(shapes);
-  shapes.erase(again.begin(), again.end());
+  // Clang has no ranges::unique with the standard library of GCC 12.
+  shapes.erase(std::unique(shapes.begin(), shapes.end()), shapes.end());
   double sum = 0;
   for (const auto& [rows, cols] : shapes) sum += static_cast<double>(rows * cols);
   return sum;
