@@ -59,8 +59,8 @@ class Evaluator {
   // The stage-cost table of a valid plan of one pipeline, on the entire cluster. The reference is
   // valid until the next call.
   const PlanCost& cost(const ParallelPlan& plan);
-  // The same, but where that leaves more than `memory`, each rank's memory by the order that a split
-  // backward comes to, as estimate() has it; cost() has the limit for which the schedule is
+  // The same, but where that leaves more than `memory`, each rank's memory by the order that a
+  // split backward comes to, as estimate() has it; cost() has the limit for which the schedule is
   // generated, which is never less.
   const PlanCost& cost_within(const ParallelPlan& plan, Bytes memory);
   // The same with the given layers on the virtual stages instead of the plan's, one mix per stage.
