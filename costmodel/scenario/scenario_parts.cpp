@@ -80,9 +80,10 @@ ModelSpec find_model(const Value& written, const ConfigPath& path) {
   constexpr std::size_t most = 5;
   for (std::size_t i = 0; i < std::min(most, omitted.size()); ++i)
     model.questioned += (i == 0 ? "" : "; ") + shortened(printable(omitted[i]), 160);
-  if (omitted.size() > most)
+  if (omitted.size() > most) {
     model.questioned +=
         fmt::format("; and {} more: `shardplan import hf` names them", omitted.size() - most);
+  }
   return model;
 }
 
