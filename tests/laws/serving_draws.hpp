@@ -184,18 +184,13 @@ inline Law broken_formats(const costmodel::ServingScenario& s,
 }
 
 // A change that does a plan good lowers no rate and delays no answer, but for what the order of
-// prompts in steps brings with it: where they stop all decoding, an answer of few tokens is a fifth
-// of a step longer or shorter by it.
-constexpr double order_of_prompts = 0.05, step_of_order = 0.2;
+// prompts in steps brings with it.
+constexpr double order_of_prompts = 0.05;
 
-inline Law broken_order(const char* change, const costmodel::ServingSpec& load,
-                        const costmodel::ServingEstimate& worse,
-                        const costmodel::ServingEstimate& better) {
+inline Law broken_order(const char* change, const costmodel::ServingEstimate& worse,
+                        const costmodel::ServingEstimate& better, bool apiece) {
   if (!worse.fits || !better.fits) return {};
-  const bool stops = !load.limits.chunked_prefill, apiece = stops && load.arrival_rate > 0;
-  const double order =
-      stops ? std::max(order_of_prompts, step_of_order / load.output.mean) : order_of_prompts;
-  const auto above = [&](double a, double b) { return a > b * (1 + order); };
+  const auto above = [&](double a, double b) { return a > b * (1 + order_of_prompts); };
   if (worse.capacity > better.capacity * (1 + 3 * order_of_prompts))
     return fmt::format("{}: capacity {} to {}", change, worse.capacity, better.capacity);
   if (worse.saturated) return {};
@@ -226,13 +221,9 @@ inline Law broken_growth(const costmodel::ServingScenario& s,
   const auto& sooner = apiece ? now.ttft : now.e2e;
   if (later.mean < sooner.mean * (1 - order_of_prompts))
     return fmt::format("twice the load: {} to {}", sooner.mean, later.mean);
-  // More than a tile of a product's rows, and no integer of them, take as long as one tile
-  // more.
-  const double tile = s.cluster.device.gemm_tile_rows, rows = then.running / then.sizes.pp;
-  const double padded = rows > tile ? std::ceil(rows / tile) * tile / rows : 1;
-  const double before = now.requests_per_s, after = then.requests_per_s * padded;
+  const double before = now.requests_per_s, after = then.requests_per_s;
   if (after < before * (1 - order_of_prompts))
-    return fmt::format("twice the load: {} to {} requests/s", before, then.requests_per_s);
+    return fmt::format("twice the load: {} to {} requests/s", before, after);
   return {};
 }
 
@@ -251,10 +242,11 @@ inline Law broken_scenario(const costmodel::ServingScenario& s) {
   }
   auto faster = s, larger = s;
   faster.cluster.device.memory_bandwidth = s.cluster.device.memory_bandwidth * 2.0;
-  if (Law law = broken_order("twice the bandwidth", s.serving, e, planned_estimate(faster)))
+  const bool apiece = s.serving.arrival_rate > 0 && !s.serving.limits.chunked_prefill;
+  if (Law law = broken_order("twice the bandwidth", e, planned_estimate(faster), apiece))
     return law;
   larger.cluster.device.memory = s.cluster.device.memory * 1.25;
-  return broken_order("a quarter more memory", s.serving, e, planned_estimate(larger));
+  return broken_order("a quarter more memory", e, planned_estimate(larger), apiece);
 }
 
 // No plan of the space with the scenario's own limits is better than the one that is chosen.

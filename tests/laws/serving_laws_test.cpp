@@ -83,8 +83,7 @@ TEST_CASE("scenarios that broke a law of serving") {
            "serving: {stack: tensorrt-llm-0.11, input_tokens: {min: 1500, max: 4500}, "
            "output_tokens: {mean: 256, p95: 768}, arrival_rate: 100, weights: fp8}\n",
            // Where no prompts are prefilled, the long answers at the end of a run were counted in
-           // its
-           // capacity.
+           // its capacity.
            "model: mistral-7b\ncluster: {base: pcie-8x-l40s}\n"
            "serving: {stack: deepseek-2025, input_tokens: 128, output_tokens: {mean: 128, p95: "
            "384}, arrival_rate: 0.5}\n"
@@ -96,16 +95,6 @@ TEST_CASE("scenarios that broke a law of serving") {
            // Of short answers four a client still end in the order of their start.
            "model: mistral-7b\ncluster: {base: dgx-h200, devices: 8}\n"
            "serving: {stack: mindie-2.0, input_tokens: {mean: 1}, output_tokens: {min: 1, max: 3}, "
-           "concurrency: 256}\n"
-           "plan: {pp: 1, dp: 1}\n",
-           // An answer of two tokens takes two or three rounds, by where prompts stop them.
-           "model: mistral-7b\ncluster: {base: dgx-h200, devices: 8}\n"
-           "serving: {stack: mindie-2.0, input_tokens: {mean: 1, p95: 3}, output_tokens: {min: 1, "
-           "max: 3}, concurrency: 256}\n"
-           "plan: {tp: 2, dp: 1}\n",
-           // The cache holds 412 requests, whose products take as long as those of 512.
-           "model: llama-2-70b\ncluster: {base: dgx-b200, devices: 16}\n"
-           "serving: {stack: tensorrt-llm-0.11, input_tokens: 17, output_tokens: 256, "
            "concurrency: 256}\n"
            "plan: {pp: 1, dp: 1}\n",
        }) {

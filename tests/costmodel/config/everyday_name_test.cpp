@@ -35,13 +35,11 @@ TEST_CASE("devices find the cluster that people mean") {
 }
 
 TEST_CASE("frameworks find a stack") {
-  const std::map<std::string, std::string> expected{{"megatron", "megatron-core-2026"},
-                                                    {"Megatron-LM", "megatron-core-2026"},
-                                                    {"megatron-bridge", "megatron-bridge"},
-                                                    {"nemo", "nemo-2025"},
-                                                    {"torchtitan", "torchtitan"},
-                                                    {"zero-offload", "deepspeed"},
-                                                    {"trl", "peft"}};
+  const std::map<std::string, std::string> expected{
+      {"megatron", "megatron-core-2026"},     {"Megatron-LM", "megatron-core-2026"},
+      {"megatron-bridge", "megatron-bridge"}, {"nemo", "nemo-2025"},
+      {"torchtitan", "torchtitan"},           {"deepspeed", "deepspeed"},
+      {"zero-offload", "deepspeed"},          {"trl", "peft"}};
   for (const auto& [word, stack] : expected) {
     CAPTURE(word);
     CHECK(configs_called(fixtures::configs(), "stacks", word) == Names{stack});
