@@ -202,8 +202,11 @@ TEST_CASE("a measured attention kernel of other blocks is as full as its schedul
       const std::int64_t timed = std::max<std::int64_t>(1, 8192 / s) * 32;
       for (const std::int64_t heads : {16, 24, 32, 56, 128}) {
         const std::size_t places = forward ? 264 : 132;
-        const double slower =
+        const double scheduled =
             last_end(heads, s / 128, forward, places) / last_end(timed, s / 128, forward, places);
+        // No faster than what was timed.
+        const double slower =
+            std::max(scheduled, static_cast<double>(heads) / static_cast<double>(timed));
         CAPTURE(s);
         CAPTURE(heads);
         CHECK(relative_error(time(heads) / time(timed), slower) <= 0.07);

@@ -75,8 +75,7 @@ TEST_CASE("experts and adapters under FSDP with Transformer Engine have kernels 
 }
 
 TEST_CASE(
-    "what `plan` leaves free covers nine in ten of the peaks that were measured, two points less "
-    "does not") {
+    "what `plan` leaves free covers nine in ten of the peaks that were measured, and no more") {
   const auto rows = validate({SHARDPLAN_SOURCE_DIR "/configs/evidence"}, path);
   const auto covered = [&](double margin) {
     int all = 0, within = 0;
@@ -89,7 +88,7 @@ TEST_CASE(
     return static_cast<double>(within) / all;
   };
   CHECK(covered(costmodel::usual_memory_margin) >= 0.9);
-  CHECK(covered(costmodel::usual_memory_margin - 0.02) < 0.9);
+  CHECK(covered(costmodel::usual_memory_margin - 0.01) < 0.9);
 }
 
 TEST_CASE("a run that cannot be predicted stays, with the reason; defaults lie under every run") {
@@ -254,13 +253,11 @@ TEST_CASE("published runs are predicted as well as they ever were") {
                                              {"simumax-b200", 2.5},
                                              {"torchtitan-2024", 5.9},
                                              {"torchtitan-async-tp", 10.6},
-                                             {"ultrascale", 8.5},
+                                             {"ultrascale", 8.3},
                                              {"vtrain-multi", 7.6},
                                              {"vtrain-single", 7.7},
                                              {"xtuner-h800", 19.5},
                                              {"zero-bubble", 5.8}};
-  // ultrascale was within 8.3 while attention of short rows was dearer backward, and is so again
-  // with its stack's constants fitted anew.
   for (const auto& [source, bound] : bounds) {
     CAPTURE(source);
     REQUIRE(summary.by_source.count(source) == 1);
