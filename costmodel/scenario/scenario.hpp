@@ -22,7 +22,7 @@ namespace costmodel {
 // runs in configs/evidence nine in ten peaked at no more than 1 / (1 - this) of what is predicted
 // for them (docs/accuracy.md, peak memory), so as many plans that just fit would really run.
 // tests/planner/accuracy/validation_test.cpp holds it to them.
-inline constexpr double usual_memory_margin = 0.06;
+inline constexpr double usual_memory_margin = 0.05;
 
 // What the ranking has a row for: a family, all plans of one (t, p, d, c, e), which shows its best
 // member; or a plan.

@@ -72,7 +72,7 @@ const Keys<L>& search_rows() {
                      "the simplest plan is chosen of those slower than the fastest by no more "
                      "than this share of its time; absent: 0.01"),
       key::number<L>("memory_margin", &L::memory_margin, 0, 0.9,
-                     "fraction of device memory that plans leave free; absent: 0.06"),
+                     "fraction of device memory that plans leave free; absent: 0.05"),
       key::number<L>("memory_confidence", &L::memory_confidence, 0, most_confidence,
                      "chance wanted that a plan fits, by the errors of published peaks, in place "
                      "of memory_margin; absent: the margin"),

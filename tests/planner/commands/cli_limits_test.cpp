@@ -387,7 +387,7 @@ TEST_CASE("a plan that leaves less memory than a search would fits tightly") {
   const Run roomy = run(words_of(two), scratch);
   CHECK(roomy.status == 0);
   CHECK_FALSE(contains(roomy.out, "tightly"));
-  CHECK(contains(roomy.out, "Plans leave 6 % of device memory free (search.memory_margin)"));
+  CHECK(contains(roomy.out, "Plans leave 5 % of device memory free (search.memory_margin)"));
 }
 
 }  // namespace cli_limits_test
