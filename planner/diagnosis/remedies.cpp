@@ -121,14 +121,19 @@ std::optional<Estimate> kept_plan(const Scenario& changed, const ParallelPlan& o
   return evaluator.estimate(plan);
 }
 
-// The best plan of a changed scenario, if anything fits in it.
+// The plan that `plan` names in a changed scenario, as far as a hundredth of a second of its search
+// for layouts goes, since tens of scenarios are tried; nothing where nothing fits.
 std::optional<Estimate> best_of(Scenario changed, const Attempts& diagnosis) {
   if (diagnosis.stopped && diagnosis.stopped()) return {};
   if (diagnosis.own != nullptr) return kept_plan(changed, *diagnosis.own);
   changed.search.top = 1;
   Evaluator evaluator(changed.model, changed.cluster, changed.training);
   if (search(leanest_part(changed), evaluator, diagnosis.stopped).plans.empty()) return {};
-  return chosen_plan(changed, {.reach = Reach::even}, diagnosis.stopped);
+  const Reach reach = usual_reach(changed);
+  return chosen_plan(
+      changed,
+      {.reach = reach == Reach::meshes ? Reach::even : reach, .effort = usual_effort / 1024},
+      diagnosis.stopped);
 }
 
 using Settings = std::vector<std::string>;
@@ -145,13 +150,6 @@ void keep_batch(Settings& settings, const TrainingSpec& training) {
 
 void record(const std::string& what, Settings settings, const Scenario& changed, Estimate best,
             Attempts& diagnosis) {
-  // What was tried had even stages; what is printed is what `plan` finds there, but where its
-  // search for layouts of many layers on many stages takes seconds.
-  constexpr double quick = 512;
-  const double cuts = static_cast<double>(best.plan.pp) * static_cast<double>(changed.model.layers);
-  if (diagnosis.own == nullptr && best.plan.pp > 1 && cuts <= quick) {
-    if (auto found = chosen_plan(changed, {}, diagnosis.stopped)) best = *std::move(found);
-  }
   keep_batch(settings, changed.training);
   if (diagnosis.own != nullptr) {
     for (std::string& setting : plan_assignments(diagnosis.asked, *diagnosis.own, best.plan))

@@ -156,7 +156,7 @@ Strategies run_strategies(const Scenario& scenario, Reach reach, int threads,
 std::optional<Estimate> chosen_plan(const Scenario& scenario, const SearchMethod& method,
                                     const std::function<bool()>& stopped) {
   Strategies all = run_strategies(scenario, method.reach.value_or(usual_reach(scenario)),
-                                  method.threads, {}, stopped);
+                                  method.threads, {}, stopped, method.effort);
   if (all.found.plans.empty() || (stopped && stopped())) return std::nullopt;
   return std::move(all.found.plans.front());
 }

@@ -71,8 +71,9 @@ Strategies run_strategies(const costmodel::Scenario& scenario, Reach reach, int 
 
 // How far a search goes, wherever a command asks for the best plan.
 struct SearchMethod {
-  std::optional<Reach> reach = {};  // nothing: usual_reach() of the scenario that is searched
-  int threads = 1;                  // they do not change the answer
+  std::optional<Reach> reach = {};      // nothing: usual_reach() of the scenario that is searched
+  int threads = 1;                      // they do not change the answer
+  std::uint64_t effort = usual_effort;  // of layouts
 };
 
 // The plan that `plan` reports first. Nothing where no plan fits, or once `stopped` returns true.
