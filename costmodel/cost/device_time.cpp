@@ -127,6 +127,27 @@ Seconds time(const Norm& o, Pass pass, const DeviceSpec& device, Precision preci
   return max(moving, element_time(o.rows, o.cols, gated_norm_backward, device));
 }
 
+// Multiprocessors times seconds for an element of PyTorch's element-wise kernels where an operand
+// is broadcast, lies in strides or has another type than the result: these compute the place of
+// every element or convert it by itself (ATen/native/cuda/CUDALoops.cuh), so that instructions
+// bound them and not bytes. On an H100 broadcast sums take 286 to 327 ps and where() with a scalar
+// 333 to 370 (what is left of the clamped activation with bias of
+// configs/kernels/pytorch-operators.csv when its other kernels have the rate of silu times on as
+// many rows); on a B200's chip a cast from bf16 to fp32 takes 382 (2.77 ms for 2^30 elements,
+// PaddlePaddle/Paddle #76988, against 0.92 ms for the vectorised cast back).
+constexpr double indexed_element = 350e-12;
+
+Seconds time(const UnfusedPasses& o, Pass pass, const DeviceSpec& device, Precision) {
+  const Passes& all = pass == Pass::forward ? o.forward : o.backward;
+  const double elements = static_cast<double>(o.rows) * static_cast<double>(o.cols);
+  const auto moving = [&](double bytes, int kernels) {
+    return streaming_time(Bytes(bytes * elements), kernels, device);
+  };
+  return moving(all.bytes - all.indexed_bytes, all.kernels) +
+         max(moving(all.indexed_bytes, 0),
+             all.indexed * element_time(o.rows, o.cols, indexed_element, device));
+}
+
 // The larger of the time of a chunk's products and the time of the bytes.
 Seconds time(const Scan& o, Pass pass, const DeviceSpec& device, Precision precision) {
   const Work work = work_of(o, pass, storage_bytes(precision));

@@ -96,34 +96,39 @@ TensorId LayerBuilder::dispatched(Site site, TensorId rows, std::int64_t own, bo
 }
 
 // Megatron-LM clamps both halves of a gated activation before its kernel (fusions/
-// fused_bias_geglu.py, weighted_bias_quick_geglu_impl), `e` bytes an element: two clamps and their
-// concatenation; backward the gradient of each, and of the two halves. No other model with gated
+// fused_bias_geglu.py, weighted_bias_quick_geglu_impl), `e` bytes an element: two clamps of columns
+// that are half of their rows, and their concatenation. Backward (PyTorch's clamp_backward) every
+// bound is compared, three for the two halves; two comparisons are joined, and each half chooses
+// between its gradient and a zero; then the halves are concatenated. No other model with gated
 // experts has biases there, so such a one is taken for gpt-oss.
 TensorId LayerBuilder::clamped(TensorId x, std::int64_t rows, std::int64_t cols) {
   const double e = context_.element;
-  return add(Site::expert_clamp, UnfusedPasses{rows, cols, 4 * e, 5 * e, 3, 3}, {x}, rows, cols,
-             {x}, Region::expert_activation);
+  const Passes forward{4 * e, 3, 3, 1, 2 * e}, backward{5.5 * e + 4, 9, 3, 2.5, 3.5 * e + 2.5};
+  return add(Site::expert_clamp, UnfusedPasses{rows, cols, forward, backward}, {x}, rows, cols, {x},
+             Region::expert_activation);
 }
 
 // Megatron-LM adds the bias of the second product after it, times the router's probability (moe/
-// experts.py, TEGroupedMLP._apply_bias): for each expert p · b in fp32 and the sum, then their
-// concatenation and a cast; backward the casts, both factors' gradients with their sums, and the
-// gradient of the split.
+// experts.py, TEGroupedMLP._apply_bias): for each expert p · b in fp32 and the sum of 16 and 32
+// bits, then their concatenation and a cast; backward the casts, both factors' gradients with their
+// sums, and the gradient of the split. Of these the product and its gradients broadcast a factor,
+// and the sum and the cast to fp32 convert what they read.
 TensorId LayerBuilder::with_expert_bias(TensorId y, std::int64_t rows, std::int64_t local) {
   const double e = context_.element;
   const std::int64_t h = model_.expert_width();
   const auto each = static_cast<int>(local);
-  return add(Site::expert_bias,
-             UnfusedPasses{rows, h, 24 + 2 * e, 32 + 4 * e, 2 * each + 2, 6 * each + 2}, {y}, rows,
-             h);
+  const Passes forward{24 + 2 * e, 2 * each + 2, 2 * each + 2, 2, 12 + e},
+      backward{32 + 4 * e, 6 * each + 2, 6 * each + 2, 3, 16 + 3 * e};
+  return add(Site::expert_bias, UnfusedPasses{rows, h, forward, backward}, {y}, rows, h);
 }
 
 TensorId LayerBuilder::expert_mlp(TensorId x, std::int64_t rows, std::int64_t local) {
   const std::int64_t ffn = model_.expert_ffn_hidden / context_.etp;
   const std::int64_t inner = ffn * model_.gates(), h = model_.expert_width();
-  const bool bias = model_.linear_bias, unfused = bias && context_.unfused_expert_bias;
-  // The fused kernel takes no biases (_is_fused_impl_supported asks for scale_bias).
-  const bool fused = context_.fused_grouped_mlp && !unfused;
+  // The fused kernel clamps and adds biases, scaled by probabilities (TransformerEngine @d0067d0d,
+  // pytorch/ops/fused/grouped_mlp.py: ScaledClampedQGeGLU, scale_bias).
+  const bool fused = context_.fused_grouped_mlp, bias = model_.linear_bias,
+             unfused = bias && context_.unfused_expert_bias && !fused;
   const Seconds start = context_.expert_start;
   const Site first = model_.gated_mlp ? Site::expert_gate_and_up : Site::expert_up;
   TensorId up =

@@ -111,7 +111,7 @@ Counts counts_of(const Node& node, const LayerCalls& layer) {
           [&](const Norm& op) { return of_norm(op, node.site, layer.latent); },
           [&](const Permute&) { return of_permute(node.site, layer.dispatcher); },
           [](const Activation& op) { return op.in_product ? Counts{} : each(1, 1); },
-          [](const UnfusedPasses& op) { return each(op.forward_kernels, op.backward_kernels); },
+          [](const UnfusedPasses& op) { return each(op.forward.calls, op.backward.calls); },
           [](const Convolution&) { return each(1, 1, 1); },
           [](const Scan&) { return each(2, 2); },
           [](const AttentionScores&) { return each(1, 2); },

@@ -238,9 +238,8 @@ Work work(const Dequantise& o, Pass, double e) {
 }
 
 Work work(const UnfusedPasses& o, Pass pass, double) {
-  const double n = area(o.rows, o.cols);
-  return pass == Pass::forward ? elementwise(n, o.forward_bytes, o.forward_kernels)
-                               : elementwise(n, o.backward_bytes, o.backward_kernels);
+  const Passes& all = pass == Pass::forward ? o.forward : o.backward;
+  return elementwise(area(o.rows, o.cols), all.bytes, all.kernels);
 }
 
 Work work(const AdapterSum& o, Pass pass, double e) {

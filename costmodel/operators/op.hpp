@@ -180,12 +180,18 @@ struct AdapterSum {
   std::int64_t rows, cols, inner;
   bool scales;
 };
-// What a framework computes of a tensor by kernels one after another, for which it has no fused
-// one: bytes that they read and write an element, in all, and how many they are.
+// Kernels one after another over a tensor: bytes that they read and write an element, in all, how
+// many they are, and how many functions call them. Of them `indexed` passes over all elements, with
+// `indexed_bytes`, are by kernels that find or convert every element by itself.
+struct Passes {
+  double bytes;
+  int kernels, calls;
+  double indexed = 0, indexed_bytes = 0;
+};
+// What a framework computes of a tensor by such kernels, for which it has no fused one.
 struct UnfusedPasses {
   std::int64_t rows, cols;
-  double forward_bytes, backward_bytes;
-  int forward_kernels, backward_kernels;
+  Passes forward, backward;
 };
 // A collective along an axis. `bytes` is the full message (what every rank holds after an
 // all-gather or all-reduce). Its backward is the conjugate collective (Shoeybi et al. 2019, f and

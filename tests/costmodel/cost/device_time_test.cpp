@@ -100,6 +100,29 @@ TEST_CASE("a wide product among fp8 ones costs what it costs in 16 bits, a narro
   CHECK(time(Precision::mxfp8) == sixteen);
 }
 
+TEST_CASE("kernels that find every element by itself follow multiprocessors, others the memory") {
+  DeviceSpec device = fixtures::device();
+  device.multiprocessors = 132;
+  const auto time = [&](double indexed, double indexed_bytes) {
+    const Passes all{10, 3, 3, indexed, indexed_bytes};
+    return device_time(UnfusedPasses{65536, 2880, all, all}, Pass::forward, device,
+                       Precision::bf16);
+  };
+  const Seconds streamed = time(0, 0), one = time(1, 4), two = time(2, 4);
+  const double each = 65536.0 * 2880 * 350e-12 / 132;
+  CHECK((two - one).value == doctest::Approx(each));
+  CHECK(one < streamed + Seconds(each));  // four of ten bytes go with the elements
+  const double memory = device.memory_bandwidth.value;
+  device.memory_bandwidth = BytesPerSecond(1.6 * memory);
+  CHECK(time(0, 0) < streamed);
+  CHECK((time(2, 4) - time(1, 4)).value == doctest::Approx(each));
+  device.multiprocessors = 264;
+  CHECK((time(4, 4) - time(2, 4)).value == doctest::Approx(each));
+  // Where memory is slow enough, its bytes bound such kernels too.
+  device.memory_bandwidth = BytesPerSecond(0.01 * memory);
+  CHECK(time(1, 4) == time(0, 0));
+}
+
 TEST_CASE("every operator takes time in every pass it has, but collectives") {
   const DeviceSpec device = fixtures::device();
   const Op ops[] = {Linear{128, 64, 32, true, false},
@@ -115,7 +138,7 @@ TEST_CASE("every operator takes time in every pass it has, but collectives") {
                     Embedding{128, 64, 1000},
                     PositionEmbedding{128, 64, 128},
                     CrossEntropy{128, 1000, LossKernel::unfused},
-                    UnfusedPasses{128, 64, 8, 10, 3, 3}};
+                    UnfusedPasses{128, 64, {8, 3, 3}, {10, 3, 3}}};
   for (const Op& op : ops) {
     for (const auto pass : {Pass::forward, Pass::input_gradient}) {
       CAPTURE(name_of(op));

@@ -291,12 +291,21 @@ TEST_CASE("biases of experts and their clamp are PyTorch's own kernels in Megatr
   CHECK(bias.cols == h);
   // p · b is written, read and written with the sum, copied and cast: 4 + (2 + 4 + 4) + 8 + (4 +
   // 2).
-  CHECK(bias.forward_bytes == 28);
-  CHECK(bias.forward_kernels == 2 * (all / 4) + 2);
+  CHECK(bias.forward.bytes == 28);
+  CHECK(bias.forward.kernels == 2 * (all / 4) + 2);
   const UnfusedPasses clamp = passes(biased, Site::expert_clamp);
   CHECK(clamp.cols == 2 * ffn);
-  CHECK(clamp.forward_bytes == 8);  // read and written by the clamps, and by their concatenation
-  // No fused grouped MLP takes biases.
+  // p · b and the sum; backward the cast to fp32, p's and b's products with the gradient.
+  CHECK(bias.forward.indexed == 2);
+  CHECK(bias.backward.indexed == 3);
+  CHECK(clamp.forward.bytes == 8);  // read and written by the clamps, and by their concatenation
+  // Both halves are clamped in strides: one pass over all. Backward three comparisons (3 bytes) and
+  // two choices (5) over halves; two comparisons are joined (3), the halves concatenated (4).
+  CHECK(clamp.forward.indexed == 1);
+  CHECK(clamp.backward.indexed == 2.5);
+  CHECK(clamp.backward.indexed_bytes == (3 * 3 + 2 * 5) / 2.0);
+  CHECK(clamp.backward.bytes == clamp.backward.indexed_bytes + 3 / 2.0 + 4);
+  // Transformer Engine's fused grouped MLP takes biases and clamps.
   c.fused_grouped_mlp = true;
   const auto fused = [&](const ModelSpec& m) {
     const OpList list = build_layer(LayerKind::moe, m, c);
@@ -304,7 +313,9 @@ TEST_CASE("biases of experts and their clamp are PyTorch's own kernels in Megatr
     return std::get<Activation>(node->op).in_product;
   };
   CHECK(fused(model()));
-  CHECK_FALSE(fused(biased));
+  CHECK(fused(biased));
+  CHECK(passes(biased, Site::expert_bias).rows == 0);
+  CHECK(passes(biased, Site::expert_clamp).rows == 0);
 }
 
 }  // namespace experts_test
