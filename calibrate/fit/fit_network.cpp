@@ -109,7 +109,8 @@ FitTask exchanges_of(const ClusterSpec& cluster, std::size_t tier, double effici
     const auto& run = std::get<ExpertRun>(m.what);
     auto routing = run.routing;
     routing.efficiency = values[0];
-    return expert_exchange(run.message, routing, *layout_in(*ranks_of(m), cluster), cluster).time;
+    const GroupLayout layout = *layout_in(*ranks_of(m), cluster);
+    return expert_exchange(run.message, routing, layout, cluster, run.routed).time;
   };
   return task;
 }

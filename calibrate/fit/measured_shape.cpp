@@ -202,9 +202,9 @@ double token_bytes(MapReader& shape, double hidden, bool combined) {
 // test_internode.py).
 void read_exchange(MapReader& shape, const Figures& f, Measurement& m) {
   const auto tokens = size_if_any(shape, "tokens_per_rank"), hidden = size_if_any(shape, "hidden"),
-             top_k = size_if_any(shape, "top_k");
+             top_k = size_if_any(shape, "top_k"), local = size_if_any(shape, "local_experts");
   const auto limit = shape.integer("top_groups", {1, 1'000'000});
-  accept(shape, {"local_experts", "experts", "routing"});
+  accept(shape, {"experts", "routing"});
   ExpertRun run{};
   run.ranks = static_cast<int>(whole(shape, "ranks"));
   run.nodes = f.nodes;
@@ -214,6 +214,10 @@ void read_exchange(MapReader& shape, const Figures& f, Measurement& m) {
   if (f.says("HybridEP") && f.timing == "torch api")
     throw NotPriced{"the call around kernels that another entry measures"};
   run.routing.dispatcher = Dispatcher::deepep;
+  if (f.says("HybridEP") && local) {  // its test sends the probabilities both ways
+    run.routing.experts = static_cast<std::int64_t>(*local * run.ranks);
+    run.routed = *tokens;
+  }
   run.routing.top_k = static_cast<std::int64_t>(*top_k);
   if (limit && f.nodes > *limit) {  // DeepEP's test takes the nodes as groups of experts
     run.routing.groups = f.nodes;

@@ -41,7 +41,8 @@ struct ExpertRun {
   costmodel::Bytes message;  // as in costmodel/cost/expert_exchange.hpp
   costmodel::ExpertRouting routing;
   int ranks;
-  int nodes;  // 0: not stated
+  int nodes;          // 0: not stated
+  double routed = 0;  // as in costmodel/cost/expert_exchange.hpp
 };
 
 struct Copy {              // within one device

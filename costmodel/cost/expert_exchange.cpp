@@ -33,9 +33,22 @@ double unit_inside(std::size_t i, const GroupLayout& group, const ClusterSpec& c
   return inside;
 }
 
+// Of a row of hidden_dim values HybridEP sends the probabilities of the experts of one domain, in
+// fp32 (csrc/hybrid_ep/backend/hybrid_ep_backend.cuh, expert_output_prob: NUM_OF_EXPERTS_PER_RANK *
+// NUM_OF_RANKS_PER_NODE of them).
+Bytes probabilities(double routed, const ExpertRouting& routing, const GroupLayout& group,
+                    const ClusterSpec& cluster) {
+  if (routed == 0) return {};
+  const double n = group.size;
+  const double inside = unit_inside(static_cast<std::size_t>(group.outermost()), group, cluster);
+  const double domain = inside > 1 ? inside : n;
+  return Bytes(routed * 4 * static_cast<double>(routing.experts) * domain / n);
+}
+
 ExpertExchange once_a_unit(Bytes message, const ExpertRouting& routing, const GroupLayout& group,
-                           const ClusterSpec& cluster) {
-  const Bytes copy = message / static_cast<double>(routing.top_k);
+                           const ClusterSpec& cluster, double routed) {
+  const Bytes copy =
+      message / static_cast<double>(routing.top_k) + probabilities(routed, routing, group, cluster);
   const double n = group.size;
   ExpertExchange exchange;
   Seconds transfer, latency;
@@ -81,11 +94,21 @@ double units_chosen(double units, const ExpertRouting& routing) {
 }
 
 ExpertExchange expert_exchange(Bytes message, const ExpertRouting& routing,
-                               const GroupLayout& group, const ClusterSpec& cluster) {
+                               const GroupLayout& group, const ClusterSpec& cluster,
+                               double routed) {
   if (group.size == 1 || message.value == 0) return {};
-  if (sends_once_a_rank(routing.dispatcher)) return once_a_unit(message, routing, group, cluster);
+  if (sends_once_a_rank(routing.dispatcher))
+    return once_a_unit(message, routing, group, cluster, routed);
   return {collective_time(CollectiveKind::all_to_all, message, group, cluster),
           collective_bytes(CollectiveKind::all_to_all, message, group.size)};
+}
+
+ExpertExchange routing_map(const ExpertRouting& routing, const GroupLayout& group,
+                           const ClusterSpec& cluster, double routed) {
+  if (group.size == 1 || routed == 0) return {};
+  const Bytes map(routed * static_cast<double>(routing.experts) * group.size);
+  return {collective_time(CollectiveKind::all_gather, map, group, cluster),
+          collective_bytes(CollectiveKind::all_gather, map, group.size)};
 }
 
 }  // namespace costmodel

@@ -183,10 +183,19 @@ void add_step(const Step& step, const OpList& list, const Pricing& pricing, Cost
   const Axis axis = axis_of(step);
   const GroupLayout& group = pricing.group_of(axis);
   const bool routed = axis == Axis::expert && step.collective == CollectiveKind::all_to_all;
-  const ExpertExchange exchange =
-      routed ? expert_exchange(message, pricing.routing, group, *pricing.cluster)
-             : ExpertExchange{collective_time(step.collective, message, group, *pricing.cluster),
-                              collective_bytes(step.collective, message, group.size)};
+  ExpertExchange exchange;
+  if (routed) {
+    const double tokens = std::get<Collective>(step.node->op).routed;
+    exchange = expert_exchange(message, pricing.routing, group, *pricing.cluster, tokens);
+    if (step.pass == Pass::forward && tokens > 0) {
+      const auto map = routing_map(pricing.routing, group, *pricing.cluster, tokens);
+      exchange.time += map.time;
+      cost.traffic.add(CollectiveKind::all_gather, map.sent);
+    }
+  } else {
+    exchange = {collective_time(step.collective, message, group, *pricing.cluster),
+                collective_bytes(step.collective, message, group.size)};
+  }
   const Seconds alone = exchange.time + (group.size > 1 ? pricing.collective_wait : Seconds(0));
   Seconds& part = axis == Axis::tensor    ? cost.tp_comm
                   : axis == Axis::context ? cost.cp_comm

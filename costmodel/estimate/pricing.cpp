@@ -154,6 +154,16 @@ Seconds host_call(const TrainingSpec& t, const DeviceSpec& device) {
   return eager && t.stack.host.counts_calls ? device.host_call : Seconds(0);
 }
 
+ExpertRouting routing_of(const ParallelPlan& plan, const Workload& on) {
+  const ModelSpec& model = on.model;
+  return {plan.experts.dispatcher,
+          std::max<std::int64_t>(1, model.top_k),
+          model.expert_groups,
+          model.expert_groups_per_token,
+          on.training.stack.experts.exchange_efficiency,
+          model.experts};
+}
+
 // Zero where the framework's host keeps up with the device whatever the plan.
 Seconds tensor_host(const ParallelPlan& plan, const Workload& on) {
   const StackHost& host = on.training.stack.host;
@@ -169,35 +179,33 @@ Pricing pricing_of(const ParallelPlan& plan, const Workload& on) {
   const StackSpec& stack = on.training.stack;
   const bool compiled = on.training.overlap.compile;
   const KernelSet& set = kernel_set(on.training);
-  return {
-      &on.cluster,
-      mesh.layout(Axis::tensor, on.cluster),
-      mesh.layout(Axis::context, on.cluster),
-      layout_of(Axis::expert, plan, on.cluster),
-      layout_of(Axis::expert_tensor, plan, on.cluster),
-      on.training.precision,
-      on.training.overlap,
-      on.training.stack.collectives.backward_tp_overlap,
-      kernel_launch(on),
-      on.training.overlap.cuda_graph ? Seconds(0) : stack.host.recomputed,
-      on.training.overlap.cuda_graph ? Seconds(0) : on.cluster.launch_blocked,
-      compiled ? 1.0 : stack.kernels.elementwise_factor,
-      compiled ? 1.0 : stack.experts.permute_factor,
-      accumulation_bytes(on.training, plan),
-      on.training.stack.kernels.attention_factor,
-      on.training.stack.host.collective_wait,
-      {plan.experts.dispatcher, std::max<std::int64_t>(1, on.model.top_k), on.model.expert_groups,
-       on.model.expert_groups_per_token, on.training.stack.experts.exchange_efficiency},
-      tensor_host(plan, on),
-      waits_for_rows(on.training) ? on.training.stack.experts.dropless_host : Seconds(0),
-      plan.experts.shared_overlap,
-      set.empty() ? nullptr : &set,
-      stack.memory.checkpoint_stops,
-      host_call(on.training, on.cluster.device),
-      {plan.experts.dispatcher, plan.ep > 1, on.training.capacity_factor > 0,
-       is_padded(on.training), is_narrow(on.training.precision),
-       on.model.router_score == RouterScore::sigmoid, on.model.kv_lora_rank > 0,
-       stack.kernels.fused_router, stack.kernels.fused_rotary}};
+  return {&on.cluster,
+          mesh.layout(Axis::tensor, on.cluster),
+          mesh.layout(Axis::context, on.cluster),
+          layout_of(Axis::expert, plan, on.cluster),
+          layout_of(Axis::expert_tensor, plan, on.cluster),
+          on.training.precision,
+          on.training.overlap,
+          on.training.stack.collectives.backward_tp_overlap,
+          kernel_launch(on),
+          on.training.overlap.cuda_graph ? Seconds(0) : stack.host.recomputed,
+          on.training.overlap.cuda_graph ? Seconds(0) : on.cluster.launch_blocked,
+          compiled ? 1.0 : stack.kernels.elementwise_factor,
+          compiled ? 1.0 : stack.experts.permute_factor,
+          accumulation_bytes(on.training, plan),
+          on.training.stack.kernels.attention_factor,
+          on.training.stack.host.collective_wait,
+          routing_of(plan, on),
+          tensor_host(plan, on),
+          waits_for_rows(on.training) ? on.training.stack.experts.dropless_host : Seconds(0),
+          plan.experts.shared_overlap,
+          set.empty() ? nullptr : &set,
+          stack.memory.checkpoint_stops,
+          host_call(on.training, on.cluster.device),
+          {plan.experts.dispatcher, plan.ep > 1, on.training.capacity_factor > 0,
+           is_padded(on.training), is_narrow(on.training.precision),
+           on.model.router_score == RouterScore::sigmoid, on.model.kv_lora_rank > 0,
+           stack.kernels.fused_router, stack.kernels.fused_rotary}};
 }
 
 // The plan as the framework runs it. torchtitan's selective recomputation repeats every second

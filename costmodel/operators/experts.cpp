@@ -76,6 +76,8 @@ TensorId LayerBuilder::dispatched(Site site, TensorId rows, std::int64_t own, bo
     if (context_.ep == 1) return x;
     const auto there_and_back = CollectiveKind::all_to_all;
     Collective op{there_and_back, there_and_back, Axis::expert, size_of(held, h)};
+    if (there && context_.dispatcher == Dispatcher::hybridep)
+      op.routed = static_cast<double>(own) / static_cast<double>(model_.top_k);
     if (gathers) {  // all tokens of the group, of which each rank picks its own
       op.forward = there ? CollectiveKind::all_gather : CollectiveKind::reduce_scatter;
       op.backward = there ? CollectiveKind::reduce_scatter : CollectiveKind::all_gather;

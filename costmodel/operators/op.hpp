@@ -195,12 +195,14 @@ struct UnfusedPasses {
 };
 // A collective along an axis. `bytes` is the full message (what every rank holds after an
 // all-gather or all-reduce). Its backward is the conjugate collective (Shoeybi et al. 2019, f and
-// g; Korthikanti et al. 2022, g and ḡ).
+// g; Korthikanti et al. 2022, g and ḡ). `routed`: tokens whose experts and probabilities go with
+// the message (see expert_exchange).
 struct Collective {
   CollectiveKind forward, backward;
   Axis axis;
   Bytes bytes;
   double backward_factor = 1;  // backward message size relative to forward
+  double routed = 0;
 };
 
 using Op = std::variant<Linear, Convolution, Scan, GroupedLinear, AttentionScores, AttentionContext,

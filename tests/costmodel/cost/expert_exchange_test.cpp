@@ -92,6 +92,38 @@ TEST_CASE("inside a node one copy a rank travels, and kernels may be slower than
   CHECK(slower.time > 1.8 * once.time);
 }
 
+TEST_CASE("HybridEP's copies take along the probabilities of the experts of a domain") {
+  const ClusterSpec cluster = fixtures::cluster(16);  // two nodes of eight
+  const Bytes message(8.0 * 4096 * 2048 * 2);         // eight copies of 4,096 rows of 2,048
+  ExpertRouting routing{Dispatcher::hybridep, 8};
+  routing.experts = 128;
+  const auto sent = [&](int ranks, double routed) {
+    return expert_exchange(message, routing, layout_of(ranks, 1, cluster), cluster, routed).sent;
+  };
+  // All 128 experts are in one node of eight; of sixteen ranks a node has half.
+  CHECK(sent(8, 4096) / sent(8, 0) == doctest::Approx(1 + 128 * 4 / 4096.0));
+  CHECK(sent(16, 4096) / sent(16, 0) == doctest::Approx(1 + 64 * 4 / 4096.0));
+  const GroupLayout group = layout_of(16, 1, cluster);
+  const auto map = routing_map(routing, group, cluster, 4096);
+  CHECK(map.sent == collective_bytes(CollectiveKind::all_gather, Bytes(4096.0 * 128 * 16), 16));
+  CHECK(map.time > Seconds(0));
+  CHECK(routing_map(routing, group, cluster, 0).time.value == 0);
+  CHECK(routing_map(routing, layout_of(1, 1, cluster), cluster, 4096).time.value == 0);
+}
+
+// GB200, 8 experts a rank, 4,096 tokens of 7,168 and 8 copies each, 32 multiprocessors: mean of
+// what dispatch and combine reach by the copies alone (configs/microbench/
+// expert_dispatch.yaml). By all that is sent, it is one rate for every number of ranks.
+TEST_CASE("published dispatches of 8 to 36 ranks have one rate once probabilities are counted") {
+  for (const auto& [ranks, reached] :
+       {std::pair{8, 750.6}, std::pair{16, 686.6}, std::pair{24, 652.9}, std::pair{32, 623.7},
+        std::pair{36, 614.7}}) {
+    CAPTURE(ranks);
+    const double remote = 1 - 1.0 / ranks, probabilities = 4.0 * 8 * ranks / (2 * 7168);
+    CHECK(std::abs(reached * remote * (1 + probabilities) / 657 - 1) < 0.02);
+  }
+}
+
 TEST_CASE("a group of one sends nothing") {
   const ClusterSpec cluster = fixtures::cluster(8);
   const auto none =
