@@ -303,13 +303,19 @@ MemoryTrace Evaluator::memory_trace(const ParallelPlan& plan) {
   return costmodel::memory_trace(plan_inputs(on_, real, cache_.stages(real, on_.model), cache_), c);
 }
 
+CountedPeak Evaluator::counted_by_stack(const Estimate& e) const {
+  const StackMemory& stack = on_.training.stack.memory;
+  return costmodel::counted_peak(e.peak, stack, workspaces(on_.model, on_.cluster.device, stack));
+}
+
 CountedPeak Evaluator::counted_peak(const Estimate& e) {
   const StackMemory& stack = on_.training.stack.memory;
-  const CountedPeak counted = costmodel::counted_peak(e.peak, stack);
+  const CountedPeak counted = counted_by_stack(e);
   const MemoryTrace trace = memory_trace(e.plan);
   if (!trace.known()) return counted;
   // Before it fails, the allocator gives back what it had only cached.
-  const Bytes most = max(e.capacity - stack.context, counted.allocated);
+  const Bytes beside = stack.context - workspaces(on_.model, on_.cluster.device, stack),
+              most = max(e.capacity - beside, counted.allocated);
   const Bytes wanted = max(trace.reserved, counted.allocated);
   if (e.peak > e.capacity) return {counted.allocated, wanted, wanted};
   return {counted.allocated, min(wanted, most), wanted};
@@ -319,7 +325,7 @@ Bytes Evaluator::reported_peak(const Estimate& e) {
   const StackMemory& stack = on_.training.stack.memory;
   switch (stack.reported) {
     case ReportedMemory::device: return e.peak;
-    case ReportedMemory::allocated: return costmodel::counted_peak(e.peak, stack).allocated;
+    case ReportedMemory::allocated: return counted_by_stack(e).allocated;
     case ReportedMemory::reserved: return counted_peak(e).reserved;
   }
   return e.peak;
@@ -328,7 +334,12 @@ Bytes Evaluator::reported_peak(const Estimate& e) {
 namespace {
 
 void set_memory(const PlanCost& c, const ClusterSpec& cluster, Estimate& e) {
-  for (const RankRow& rank : c.ranks) e.memory.push_back(rank.memory);
+  for (const RankRow& rank : c.ranks) {
+    StageMemory& own = e.memory.emplace_back(rank.memory);
+    if (!own.peaks_in_step()) continue;
+    own.gradients += own.widened;  // at the peak
+    own.activations = own.widened = Bytes(0);
+  }
   e.peak = c.peak;
   e.fullest = c.fullest;
   e.capacity = c.capacity.empty() ? cluster.device.memory : c.capacity[c.fullest];

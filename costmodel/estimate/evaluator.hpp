@@ -95,6 +95,8 @@ class Evaluator {
   Bytes reported_peak(const Estimate& estimate);
   // ... and as PyTorch's allocator would count it (max_memory_allocated, max_memory_reserved).
   CountedPeak counted_peak(const Estimate& estimate);
+  // The same by the stack's reserve, without following the allocator.
+  CountedPeak counted_by_stack(const Estimate& estimate) const;
 
   const Workload& workload() const { return on_; }
   const ModelSpec& model() const { return on_.model; }

@@ -352,6 +352,17 @@ Bytes dummy_gradients(const PlanInputs& in, std::size_t rank) {
   return Bytes(elements * weight_bytes_per_parameter(in.on.training));
 }
 
+Bytes widened_gradients(const PlanInputs& in, const RankWeights& rank) {
+  const TrainingSpec& training = in.on.training;
+  const WidenedGradients how = training.stack.memory.widened_gradients;
+  constexpr double fp32 = 4;
+  if (how == WidenedGradients::never || gradient_bytes_per_parameter(training) >= fp32 ||
+      !training.stack.memory.master_weights || in.plan.offload.states() ||
+      (how == WidenedGradients::plain && training.moment_precision != Precision::fp32))
+    return {};
+  return Bytes(own_parameters(in.plan, rank) * fp32);
+}
+
 namespace {
 
 // Buffers: transfers in both directions; for ZeRO-3 the layer being computed and the one being
@@ -428,6 +439,7 @@ std::vector<RankRow> rank_rows(const PlanInputs& in, std::span<const RankParamet
       moment = chunks->moment();
       standing_gradients = memory.gradients;
       states_pinned = memory.pinned;
+      memory.widened = widened_gradients(in, weights[kind]);
       if (gradients_appear(in)) memory.gradients = moment.gradients;
       own_gradients = memory.gradients;
       buffers = buffers_of(in, r, transfer);

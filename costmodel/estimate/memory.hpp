@@ -23,6 +23,10 @@ std::vector<RankRow> rank_rows(const PlanInputs& in, std::span<const RankParamet
 // get_dummy_wgrad; Megatron-LM, core/tensor_parallel/layers.py): what these take on a rank.
 Bytes dummy_gradients(const PlanInputs& in, std::size_t rank);
 
+// The fp32 copies that an optimizer makes of its shard of 16-bit gradients before its step
+// (Megatron-LM, core/optimizer/distrib_optimizer.py, _copy_model_grads_to_main_grads).
+Bytes widened_gradients(const PlanInputs& in, const RankWeights& rank);
+
 // How the memory of each rank of a plan without own sizes of stages changes with what is in flight.
 std::vector<RankMemory> memory_over_time(const PlanInputs& in, const PlanCost& cost);
 // The same for stages with sizes of their own, with one chunk each.

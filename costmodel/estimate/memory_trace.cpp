@@ -146,6 +146,9 @@ class Rank {
     if (masters_ > 0) device_.take(MemoryKind::optimizer, memory.optimizer * masters_);
     if (!appear_) device_.take(MemoryKind::gradients, memory.gradients);
     device_.take(MemoryKind::buffers, dummy_gradients(in_, rank_));
+    const Workload& on = in_.on;
+    device_.take(MemoryKind::buffers,
+                 workspaces(on.model, on.cluster.device, on.training.stack.memory));
   }
 
   Bytes frozen() const {
@@ -358,6 +361,12 @@ class Rank {
   }
 
   void step(bool first) {
+    const Bytes widened = row_.memory.widened;
+    if (widened > Bytes(0)) {
+      each_parameter([&](double part) {
+        made_.push_back(device_.take(MemoryKind::gradients, widened * part));
+      });
+    }
     if (first) {
       const Bytes moments = row_.memory.optimizer * (1 - masters_);
       each_parameter([&](double part) {

@@ -57,6 +57,12 @@ PeakPlace peak_place(const PlanInputs& in, const PlanCost& cost) {
   const std::size_t rank = cost.fullest;
   PeakPlace place;
   place.stage = static_cast<int>(rank);
+  if (cost.ranks[rank].memory.peaks_in_step()) {
+    place.op = "gradients in fp32";
+    place.pass = "step";
+    place.working = cost.ranks[rank].memory.widened;
+    return place;
+  }
   MomentPlace at;
   KeptTensors kept(in);
   for (int v = 0; v < in.plan.chunks(); ++v) {

@@ -14,12 +14,12 @@ struct PeakPlace {
   int stage = 0;       // the pipeline rank that is fullest relative to its devices
   std::string layer;   // kind of the layer at work; empty where stages have sizes of their own
   std::string op;      // its operator, at which its working tensors take most
-  std::string pass;    // forward, recomputed, backward
+  std::string pass;    // forward, recomputed, backward; step, where layer is empty
   Bytes working;       // these working tensors, beyond what is kept
   std::string tensor;  // of the kept activations the one that takes most; named by the operator
                        // that makes it
   Bytes kept;          // by it, over all layers and micro-batches in flight
-  bool known() const { return !layer.empty(); }
+  bool known() const { return !pass.empty(); }
 };
 
 // Of a plan whose stages have one size.

@@ -83,13 +83,17 @@ struct StageMemory {
   Bytes optimizer;
   Bytes activations;  // kept by in-flight micro-batches, and the working tensors of the layer being
                       // computed
+  Bytes widened;      // fp32 copies of gradients, in the step, when there are no activations
   Bytes buffers;      // transfers, gathered parameters, contexts, allocator reserve
   Bytes host;         // states kept in host memory (plan.offload), not in the total
   Bytes pinned;       // page-locked there: activations, and what is on its way to drives
   Bytes drives;
   double in_flight_micro_batches = 0;
   Bytes each;  // total's increase per micro-batch in flight, on a rank with one chunk
-  Bytes total() const { return weights + gradients + optimizer + activations + buffers; }
+  bool peaks_in_step() const { return widened > activations; }
+  Bytes total() const {
+    return weights + gradients + optimizer + max(activations, widened) + buffers;
+  }
 };
 
 // A pipeline rank: one of its devices.

@@ -32,6 +32,9 @@ struct DeviceSpec {
   int multiprocessors = 1;
   Bytes memory;
   BytesPerSecond memory_bandwidth;
+  // What PyTorch allocates for cuBLAS, a handle and stream: twice 4 MiB and 16 times 8 KiB, before
+  // Hopper (aten/src/ATen/cuda/CublasHandlePool.cpp, parseChosenWorkspaceSize).
+  Bytes workspace{8320.0 * 1024};
   double gemm_efficiency = 0.8;  // fraction of peak, for products that fill the device
   std::array<double, precision_count>
       gemm_precision_efficiency{};  // per precision; 0: gemm_efficiency

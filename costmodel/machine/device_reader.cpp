@@ -59,7 +59,9 @@ const Keys<D>& memory_rows() {
       key::rows<D>(key::required_source<D>(),
                    key::required(key::number<D>("bytes", &D::memory, plausible::memory, "all")),
                    key::required(key::number<D>("bandwidth_bytes_per_s", &D::memory_bandwidth,
-                                                plausible::memory_rate, "read and written")));
+                                                plausible::memory_rate, "read and written")),
+                   key::number<D>("workspace_bytes", &D::workspace, 0, 1e12,
+                                  "what PyTorch allocates for cuBLAS, a handle and stream"));
   return keys;
 }
 

@@ -170,7 +170,11 @@ TensorId LayerBuilder::after_experts(TensorId x) {
   mark(routed, Region::experts);
   if (model_.shared_experts > 0) {
     const std::size_t own = list_.nodes.size();
-    TensorId shared = join(mlp(split(normed), normed, model_.shared_ffn()));
+    // Beside the exchange they keep what they gathered (Megatron-LM, core/transformer/moe/
+    // shared_experts.py, pre_forward_comm).
+    const TensorId gathered = split(normed);
+    TensorId shared =
+        join(mlp(gathered, context_.shared_overlap ? gathered : normed, model_.shared_ffn()));
     if (model_.shared_expert_gate) {
       const TensorId gate =
           add(Site::shared_expert_gate, Linear{local_tokens_, 1, model_.hidden, false, false},

@@ -135,6 +135,8 @@ const Keys<Memory>& kept_keys() {
                    "gradients are freed with each step and appear anew in backward"),
       key::flag<M>("dummy_gradients", &M::dummy_gradients,
                    "autograd gets a gradient that is never written, one kept for each shape"),
+      key::word<M>("widened_gradients", &M::widened_gradients, widened_gradients_names,
+                   "the optimizer's step makes fp32 copies of its shard of 16-bit gradients"),
       key::flag<M>("selective_half", &M::selective_half,
                    "`selective` keeps every second product or layer (torchtitan)"));
   return keys;
@@ -252,6 +254,11 @@ const Keys<Memory>& memory_keys() {
   static const auto keys =
       key::rows<M>(key::number<M>("context_bytes", &M::context, 0, 1e12,
                                   "CUDA and NCCL contexts, outside the allocator"),
+                   key::whole<M>("workspaces", &M::workspaces, {0, 64},
+                                 "of context_bytes, workspaces of cuBLAS that the allocator "
+                                 "counts: one a thread and library"),
+                   key::whole<M>("expert_workspaces", &M::expert_workspaces, {0, 64},
+                                 "the same of products in groups"),
                    key::number<M>("fragmentation", &M::fragmentation, 0, 1,
                                   "the allocator's reserve as a fraction of what is allocated"),
                    key::flag<M>("expandable_segments", &M::expandable_segments,

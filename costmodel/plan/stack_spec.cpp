@@ -2,9 +2,9 @@
 
 namespace costmodel {
 
-CountedPeak counted_peak(Bytes peak, const StackMemory& memory) {
-  const Bytes reserved = peak - memory.context;
-  return {reserved / (1 + memory.fragmentation), reserved, reserved};
+CountedPeak counted_peak(Bytes peak, const StackMemory& memory, Bytes workspaces) {
+  const Bytes tensors = peak - memory.context, reserved = tensors + workspaces;
+  return {tensors / (1 + memory.fragmentation) + workspaces, reserved, reserved};
 }
 
 }  // namespace costmodel

@@ -27,6 +27,12 @@ enum class ReportedMemory { device, reserved, allocated };
 inline constexpr std::array<std::string_view, 3> reported_memory_names{"device", "reserved",
                                                                        "allocated"};
 
+// Whether the optimizer makes fp32 copies of its shard of 16-bit gradients for its step: unless it
+// takes 16-bit moments and gradients as they are (precision-aware), or also then.
+enum class WidenedGradients { never, plain, always };
+inline constexpr std::array<std::string_view, 3> widened_gradients_names{"never", "plain",
+                                                                         "always"};
+
 // Slowdown of concurrent communication and computation: the collective's kernels use
 // multiprocessors and bandwidth. This is the overlap coefficient 1.1256 measured by Galvatron (Miao
 // et al. 2022, arXiv:2211.13878; the profile in PKU-DAIR/Hetu-Galvatron @cea12ffb146a).
@@ -112,7 +118,11 @@ struct StackMemory {
   bool dummy_gradients = false;  // products add to the main gradients; a tensor for each shape of a
                                  // weight is kept that autograd gets (TransformerEngine)
   bool selective_half = false;   // "selective" keeps every second product or layer (torchtitan)
-  Bytes context;                 // CUDA and NCCL contexts, outside the allocator
+  WidenedGradients widened_gradients = WidenedGradients::never;
+  Bytes context;  // CUDA and NCCL contexts and workspaces: all that no tensor takes
+  // Of the context, workspaces of cuBLAS that the allocator counts, each of the device's
+  // workspace: of threads, and of products in groups.
+  int workspaces = 0, expert_workspaces = 0;
   bool expandable_segments = false;  // of the allocator: a stream's blocks lie in one that grows
   double fragmentation = 0;          // allocator reserve as a fraction of the allocated bytes
   ReportedMemory reported = ReportedMemory::device;
@@ -270,7 +280,8 @@ struct CountedPeak {
   // Whether it gives cached blocks back and asks for them again, which takes time.
   bool retries() const { return wanted > reserved; }
 };
-// Of a device's peak, by the stack's reserve and contexts.
-CountedPeak counted_peak(Bytes peak, const StackMemory& memory);
+// Of a device's peak, by the stack's reserve and contexts, of which the allocator counts the
+// workspaces.
+CountedPeak counted_peak(Bytes peak, const StackMemory& memory, Bytes workspaces = {});
 
 }  // namespace costmodel

@@ -1,5 +1,8 @@
 #include "planner/accuracy/json_accuracy.hpp"
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 #include <cmath>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -226,9 +229,14 @@ std::string validation_json(const std::vector<ValidationRow>& rows,
   summary["by_parallelism"] = figures_json(s.by_parallelism);
   summary["by_precision"] = figures_json(s.by_precision);
   summary["memory"] = memory_json(s.memory);
+  summary["memory"]["macro_mape_pct"] = s.memory_macro;
   summary["allocated"] = memory_json(s.allocated);
   Json memory = Json::object(), fits = Json::object();
-  for (const auto& [source, figures] : s.memory_by_source) memory[source] = figures_json(figures);
+  for (const auto& [source, figures] : s.memory_by_source) {
+    memory[source] = figures_json(figures);
+    if (const auto own = s.counted_by_source.find(source); own != s.counted_by_source.end())
+      memory[source]["log_prints"] = fmt::format("{}", fmt::join(own->second, ", "));
+  }
   for (const auto& [source, figures] : s.fits_by_source) fits[source] = fits_json(figures);
   summary["memory_by_source"] = memory;
   summary["fits"] = fits_json(s.fits);

@@ -1,6 +1,7 @@
 #include "planner/accuracy/scorecard_tables.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
@@ -121,6 +122,13 @@ Table memory_table(const ValidationSummary& s) {
   for (const auto& [source, figures] : s.memory_by_source)
     t.rows.push_back(error_cells(source, figures));
   if (!t.rows.empty()) t.rows.push_back(error_cells("all runs", s.memory));
+  t.columns.insert(t.columns.begin() + 1, left("log prints"));
+  for (auto& row : t.rows) {
+    const auto counted = s.counted_by_source.find(row.front());
+    row.insert(row.begin() + 1, counted == s.counted_by_source.end()
+                                    ? ""
+                                    : fmt::format("{}", fmt::join(counted->second, ", ")));
+  }
   return t;
 }
 
@@ -365,8 +373,9 @@ std::vector<std::string> summary_lines(const Scorecard& card) {
                   s.all.interval_score));
   add_order(card, lines);
   if (s.memory.rows > 0) {
-    lines.push_back(fmt::format("Peak memory of {} runs: mean error {:.1f} %, bias {:+.1f} %.",
-                                s.memory.rows, s.memory.mape, s.memory.bias));
+    lines.push_back(fmt::format(
+        "Peak memory of {} runs: mean error {:.1f} %, over sources {:.1f} %, bias {:+.1f} %.",
+        s.memory.rows, s.memory.mape, s.memory_macro, s.memory.bias));
   }
   if (s.allocated.rows > 0) {
     lines.push_back(fmt::format("  What tensors take of it, of {}: {:.1f} %, bias {:+.1f} %.",

@@ -21,6 +21,7 @@ namespace {
 struct Prediction {
   std::optional<Estimate> estimate;
   costmodel::Bytes peak, allocated;  // where they are measured
+  std::string_view counted;          // what the log prints of the peak
   std::optional<KindSeconds> kinds;
   std::string error;
   RunFacts facts;
@@ -52,6 +53,8 @@ Prediction predict(const EvidenceRun& run, const costmodel::ConfigPath& path) {
     const auto settled = settled_run(scenario);
     if (settled) {
       add_plan(prediction.facts, settled->plan);
+      const auto counts = static_cast<std::size_t>(scenario.training.stack.memory.reported);
+      prediction.counted = costmodel::reported_memory_names[counts];
       costmodel::Evaluator evaluator(scenario.model, scenario.cluster, scenario.training);
       prediction.estimate = evaluator.estimate(settled->plan);
       if (run.measured.peak_memory) prediction.peak = evaluator.reported_peak(*prediction.estimate);
@@ -86,7 +89,8 @@ void add_rows(const EvidenceRun& run, const costmodel::ConfigPath& path,
                     {},
                     {},
                     0,
-                    0});
+                    0,
+                    {}});
   };
   // A peak is of one plan; whether any of those left open would fit is an answer all the same.
   const std::string& left_open = run.unstated.empty() ? prediction.open : run.unstated;
@@ -103,6 +107,7 @@ void add_rows(const EvidenceRun& run, const costmodel::ConfigPath& path,
   if (run.measured.peak_memory) {
     add("peak_memory_bytes", *run.measured.peak_memory, prediction.peak.value);
     rows.back().unstated = left_open;
+    rows.back().counted = prediction.counted;
   }
   if (run.measured.peak_allocated) {
     add("peak_allocated_bytes", *run.measured.peak_allocated, prediction.allocated.value);
@@ -196,7 +201,13 @@ void add_sources(const Rows& rows, ValidationSummary& summary) {
     const ErrorFigures timed = figures_of(own, "iteration_s");
     summary.by_source[source] = timed;
     const ErrorFigures memory = figures_of(own, "peak_memory_bytes");
-    if (memory.rows > 0) summary.memory_by_source[source] = memory;
+    if (memory.rows > 0) {
+      summary.memory_by_source[source] = memory;
+      summary.memory_macro += memory.mape;
+      for (const ValidationRow& row : own)
+        if (row.counts() && !row.counted.empty())
+          summary.counted_by_source[source].insert(row.counted);
+    }
     const FitFigures fits = verdicts_of(own);
     if (fits.fitted + fits.did_not_fit > 0) summary.fits_by_source[source] = fits;
     if (timed.rows == 0) continue;
@@ -204,6 +215,8 @@ void add_sources(const Rows& rows, ValidationSummary& summary) {
     ++timed_sources;
   }
   if (timed_sources > 0) summary.macro_mape /= timed_sources;
+  if (!summary.memory_by_source.empty())
+    summary.memory_macro /= static_cast<double>(summary.memory_by_source.size());
 }
 
 }  // namespace

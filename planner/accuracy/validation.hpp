@@ -3,7 +3,9 @@
 
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "costmodel/config/search_path.hpp"
@@ -37,6 +39,7 @@ struct ValidationRow {
   // For iteration_s of a profiled run.
   std::optional<KindSeconds> kinds_measured, kinds_predicted;
   double peak = 0, capacity = 0;  // bytes, predicted, on the fullest stage; of fits
+  std::string_view counted;       // of peak_memory_bytes: what its stack's log counts
   bool counts() const { return error.empty() && contradicted.empty() && unstated.empty(); }
   bool predicted_time() const { return quantity == "iteration_s" && counts(); }
   double error_pct() const { return 100 * (predicted - measured) / measured; }
@@ -77,7 +80,10 @@ struct ValidationSummary {
   ErrorFigures memory;             // peak_memory_bytes
   ErrorFigures allocated;          // peak_allocated_bytes
   FiguresByName memory_by_source;  // sources that have any
-  FitFigures fits;                 // fits
+  // What their logs print, which the predicted peak is of: device, reserved, allocated.
+  std::map<std::string, std::set<std::string_view>> counted_by_source;
+  double memory_macro = 0;  // mean error over these sources
+  FitFigures fits;          // fits
   std::map<std::string, FitFigures> fits_by_source;
   int unpredicted = 0;               // runs with an error
   int contradicted = 0;              // runs that their source contradicts

@@ -68,9 +68,8 @@ PredictedJob predicted(const Estimate& e, Evaluator& evaluator, const Job& job, 
   p.iteration = e.iteration;
   p.slow_iterations = job.slow_iterations;
   p.grows = job.grows;
-  const CountedPeak counted = log.reserved
-                                  ? evaluator.counted_peak(e)
-                                  : costmodel::counted_peak(e.peak, job.training.stack.memory);
+  const CountedPeak counted =
+      log.reserved ? evaluator.counted_peak(e) : evaluator.counted_by_stack(e);
   p.allocated = counted.allocated;
   p.reserved = counted.reserved;
   p.has_parts = e.plan.even();

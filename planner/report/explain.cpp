@@ -293,8 +293,10 @@ void peak_rows(const Estimate& e, const Scenario& s, Evaluator& evaluator, Rows&
                        e.fullest, fits_chance(e, s)));
   if (!peak.op.empty()) {
     rows.add("peak at", peak.op,
-             fmt::format("{} pass, a layer of kind {}: works on {}", peak.pass, peak.layer,
-                         format_bytes(peak.working)));
+             peak.layer.empty()
+                 ? fmt::format("the optimizer's {}: {}", peak.pass, format_bytes(peak.working))
+                 : fmt::format("{} pass, a layer of kind {}: works on {}", peak.pass, peak.layer,
+                               format_bytes(peak.working)));
   }
   if (peak.kept.value > 0) {
     rows.add("most kept", peak.tensor,

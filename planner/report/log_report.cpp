@@ -134,8 +134,10 @@ std::string ledger_text(const MemoryAnswer& a, const Estimate& e) {
       format_bytes(m.gradients), format_bytes(m.optimizer), format_bytes(m.activations),
       format_bytes(m.buffers));
   if (a.place.known()) {
-    text += fmt::format("; most at {} of a {} layer in the {} pass", a.place.op, a.place.layer,
-                        a.place.pass);
+    text += a.place.layer.empty()
+                ? fmt::format("; most in the optimizer's {}: {}", a.place.pass, a.place.op)
+                : fmt::format("; most at {} of a {} layer in the {} pass", a.place.op,
+                              a.place.layer, a.place.pass);
   }
   return text + ".";
 }

@@ -76,6 +76,10 @@ std::string fits_text(const Estimate& e, const Scenario& s, const ReportStyle& s
 // "Peak: stage 0, head: cross-entropy (backward) works on 3.1 GiB; of what is kept most is ..."
 std::string peak_sentence(const PeakPlace& peak) {
   if (!peak.known()) return "";
+  if (peak.layer.empty()) {
+    return fmt::format("The peak is on stage {}, in the optimizer's {}: {} take {}.", peak.stage,
+                       peak.pass, peak.op, format_bytes(peak.working));
+  }
   std::string text = fmt::format("The peak is on stage {}, in the {} pass of a layer of kind {}",
                                  peak.stage, peak.pass, peak.layer);
   if (!peak.op.empty())

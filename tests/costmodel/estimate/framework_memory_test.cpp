@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "costmodel/estimate/evaluator.hpp"
+#include "costmodel/estimate/pricing.hpp"
 #include "costmodel/operators/op_list.hpp"
 #include "costmodel/operators/transformer.hpp"
 #include "tests/costmodel/support/fixtures.hpp"
@@ -35,6 +36,24 @@ TEST_CASE("what the allocator counts leaves out the contexts, and its tensors it
   const CountedPeak counted = counted_peak(Bytes(12e9), stack);
   CHECK(counted.reserved == Bytes(10e9));
   CHECK(counted.allocated == Bytes(8e9));
+}
+
+TEST_CASE("of the contexts, the allocator counts the workspaces of products") {
+  StackMemory stack;
+  stack.context = Bytes(2e9);
+  stack.fragmentation = 0.25;
+  const CountedPeak without = counted_peak(Bytes(12e9), stack),
+                    counted = counted_peak(Bytes(12e9), stack, Bytes(1e9));
+  CHECK(counted.reserved == without.reserved + Bytes(1e9));
+  CHECK(counted.allocated == without.allocated + Bytes(1e9));
+  stack.workspaces = 3;
+  stack.expert_workspaces = 4;
+  DeviceSpec device;
+  device.workspace = Bytes(32e6);
+  CHECK(workspaces(model, device, stack) == Bytes(3 * 32e6));
+  ModelSpec experts = model;
+  experts.experts = 8;
+  CHECK(workspaces(experts, device, stack) == Bytes(7 * 32e6));
 }
 
 TEST_CASE("Megatron's loss works in one fp32 buffer, its fusion in two, PyTorch's in three") {

@@ -187,6 +187,36 @@ std::vector<double> dummies(const std::string& model, const std::string& plan) {
   return more;
 }
 
+TEST_CASE("an optimizer's fp32 copies of its shard of 16-bit gradients meet no activations") {
+  // One device with experts that no other has; short sequences, so that the step is the fullest.
+  const auto memory = [](int sequence, const char* more) {
+    const auto s = scenarios::read(fmt::format(
+        "model: {{base: mixtral-8x7b, layers: 2}}\ncluster: {{base: dgx-h100, devices: 8}}\n"
+        "training: {{global_batch: 8, sequence: {}, stack: {{base: megatron-bridge, memory: "
+        "{{fragmentation: 0}}{}}}}}\nplan: {{dp: 8, ep: 8, micro_batch: 1, zero: 1}}\n",
+        sequence, more));
+    Evaluator evaluator(s.model, s.cluster, s.training);
+    return std::pair(evaluator.cost(resolve_plan(s)).ranks.front(),
+                     evaluator.estimate(resolve_plan(s)));
+  };
+  const auto [copied, shown] = memory(128, "");
+  const RankWeights& own = copied.weights;
+  const double parameters = own.experts + (own.all - own.experts) / 8;
+  CHECK(relative_error(copied.memory.widened.value, 4 * parameters) <= 1e-9);
+  CHECK(copied.memory.peaks_in_step());
+  const StageMemory& peak = shown.memory.front();  // at it, gradients alone
+  CHECK(peak.activations == Bytes(0));
+  CHECK(peak.gradients == copied.memory.gradients + copied.memory.widened);
+  CHECK(peak.total() == copied.memory.total());
+  const auto total = [&](int sequence, const char* more) {
+    return memory(sequence, more).first.memory.total();
+  };
+  CHECK(total(128, "") > total(128, ", widened_gradients: never"));
+  CHECK(total(16384, "") == total(16384, ", widened_gradients: never"));
+  CHECK(total(128, ", gradient_precision: fp32, widened_gradients: always") ==
+        total(128, ", gradient_precision: fp32, widened_gradients: never"));
+}
+
 TEST_CASE("a dummy gradient is kept for each shape of a weight, the head's on its stage") {
   // Llama 3 70B: 80 heads of 128 for queries, keys and values, two products of 28,672 in one.
   const double layer = 8192.0 * (80 * 128 + 8192 + 3 * 28672), head = 8192.0 * 128256;

@@ -50,4 +50,24 @@ TEST_CASE("the stage is the fullest; in a pipeline of equal stages the first, wh
   CHECK(peak.known());
 }
 
+TEST_CASE("a peak in the optimizer's step is of no layer, and the trace finds it there") {
+  const auto s = scenarios::read(
+      "model: {base: mixtral-8x7b, layers: 2}\ncluster: {base: dgx-h100, devices: 8}\ntraining: "
+      "{global_batch: 8, sequence: 128, stack: megatron-bridge}\nplan: {dp: 8, ep: 8, "
+      "micro_batch: 1, zero: 1}\n");
+  Evaluator evaluator(s.model, s.cluster, s.training);
+  const Estimate e = evaluator.estimate(resolve_plan(s));
+  const PeakPlace peak = evaluator.peak_place(e);
+  CHECK(peak.known());
+  CHECK(peak.layer.empty());
+  CHECK(peak.pass == "step");
+  const MemoryTrace trace = evaluator.memory_trace(e.plan);
+  CHECK(trace.samples.at(trace.peak).pass == MemorySample::Pass::step);
+  double exact = 0;  // without what the allocator rounds
+  for (const Bytes held : trace.samples.at(trace.peak).held) exact += held.value;
+  const double bound = evaluator.counted_peak(e).allocated.value;
+  CHECK(exact <= bound * 1.0005);
+  CHECK(exact >= bound * 0.99);
+}
+
 }  // namespace peak_place_test
