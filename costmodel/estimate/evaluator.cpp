@@ -308,11 +308,23 @@ CountedPeak Evaluator::counted_by_stack(const Estimate& e) const {
   return costmodel::counted_peak(e.peak, stack, workspaces(on_.model, on_.cluster.device, stack));
 }
 
+namespace {
+
+// What the allocator counts beyond what is asked for: blocks that it does not split.
+Bytes rounding(const MemorySample& at) {
+  Bytes asked;
+  for (const Bytes held : at.held) asked += held;
+  return at.allocated - asked;
+}
+
+}  // namespace
+
 CountedPeak Evaluator::counted_peak(const Estimate& e) {
   const StackMemory& stack = on_.training.stack.memory;
-  const CountedPeak counted = counted_by_stack(e);
+  CountedPeak counted = counted_by_stack(e);
   const MemoryTrace trace = memory_trace(e.plan);
   if (!trace.known()) return counted;
+  counted.allocated += rounding(trace.samples[trace.peak]);
   // Before it fails, the allocator gives back what it had only cached.
   const Bytes beside = stack.context - workspaces(on_.model, on_.cluster.device, stack),
               most = max(e.capacity - beside, counted.allocated);
@@ -325,7 +337,7 @@ Bytes Evaluator::reported_peak(const Estimate& e) {
   const StackMemory& stack = on_.training.stack.memory;
   switch (stack.reported) {
     case ReportedMemory::device: return e.peak;
-    case ReportedMemory::allocated: return counted_by_stack(e).allocated;
+    case ReportedMemory::allocated: return counted_peak(e).allocated;
     case ReportedMemory::reserved: return counted_peak(e).reserved;
   }
   return e.peak;

@@ -356,8 +356,9 @@ Bytes widened_gradients(const PlanInputs& in, const RankWeights& rank) {
   const TrainingSpec& training = in.on.training;
   const WidenedGradients how = training.stack.memory.widened_gradients;
   constexpr double fp32 = 4;
-  if (how == WidenedGradients::never || gradient_bytes_per_parameter(training) >= fp32 ||
-      !training.stack.memory.master_weights || in.plan.offload.states() ||
+  if (how == WidenedGradients::never || in.plan.zero > 1 ||
+      gradient_bytes_per_parameter(training) >= fp32 || !training.stack.memory.master_weights ||
+      in.plan.offload.states() ||
       (how == WidenedGradients::plain && training.moment_precision != Precision::fp32))
     return {};
   return Bytes(own_parameters(in.plan, rank) * fp32);

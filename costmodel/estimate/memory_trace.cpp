@@ -48,15 +48,24 @@ class Device {
   CachingAllocator heap;
 };
 
+// A tensor of trained parameters, or several of a size: TransformerEngine's products in groups have
+// one an expert.
+struct Parameters {
+  double elements;  // of each
+  bool experts = false;
+  std::int64_t number = 1;
+  double all() const { return elements * static_cast<double>(number); }
+};
+
 // A layer of the rank: its operators with their lifetimes, and its parameters.
 struct Layer {
   LayerKind kind;
   OpList list;
   LayerLifetimes life;
   const LayerCost* cost;
-  std::vector<double> parameters;  // by operator that trains some
-  double own = 0;                  // their sum
-  Bytes saved;                     // of products that a recomputation leaves out
+  std::vector<Parameters> parameters;  // by operator that trains some
+  double own = 0;                      // their sum
+  Bytes saved;                         // of products that a recomputation leaves out
   bool tied = false;  // an embedding whose table is the head's, which the rank has as well
   bool end = false;   // of the stage: embedding or head, one unit of FSDP
 };
@@ -77,7 +86,11 @@ class Rank {
         device_(in.on.training.stack.memory.expandable_segments) {
     for (int v = 0; v < in.plan.chunks(); ++v) add_stage(in.stage_of(v, rank_));
     for (const std::vector<Layer>& chunk : chunks_) {
-      for (const Layer& layer : chunk) all_ += layer.own;
+      for (const Layer& layer : chunk) {
+        all_ += layer.own;
+        for (const Parameters& own : layer.parameters)
+          if (own.experts) experts_ += own.all();
+      }
     }
     set_up();
   }
@@ -113,14 +126,22 @@ class Rank {
     layer.life = lifetimes(layer.list, again ? region_of(in_.plan.recompute) : Recomputed::nothing);
     for (const Node& node : layer.list.nodes) {
       const double own = node.frozen() ? 0 : weights_of(node.op);
-      if (own > 0) layer.parameters.push_back(own);
+      if (own > 0) layer.parameters.push_back(parameters_of(node.op, own));
     }
-    if (tied > 0) std::erase_if(layer.parameters, [tied](double own) { return own >= tied; });
-    layer.own = std::accumulate(layer.parameters.begin(), layer.parameters.end(), 0.0);
+    if (tied > 0)
+      std::erase_if(layer.parameters, [tied](const Parameters& own) { return own.all() >= tied; });
+    for (const Parameters& own : layer.parameters) layer.own += own.all();
     layer.end = kind == LayerKind::head || kind == LayerKind::embedding;
     if (again && keeps_alternate(in_))
       layer.saved = cost.footprint.kept_alternate - cost.footprint.kept;
     for (int i = 0; i < count; ++i) chunk.push_back(layer);
+  }
+
+  Parameters parameters_of(const Op& op, double own) const {
+    const auto* grouped = std::get_if<GroupedLinear>(&op);
+    if (grouped == nullptr || !in_.on.training.stack.memory.dummy_gradients)
+      return {own, is_expert(op)};
+    return {own / static_cast<double>(grouped->experts), true, grouped->experts};
   }
 
   void add_stage(std::size_t k) {
@@ -142,8 +163,13 @@ class Rank {
     masters_ = states > 0 && !fp32 ? master / states : 0;
     device_.take(MemoryKind::weights, frozen());
     const Bytes trained = memory.weights - frozen();
-    each_parameter([&](double part) { device_.take(MemoryKind::weights, trained * part); });
-    if (masters_ > 0) device_.take(MemoryKind::optimizer, memory.optimizer * masters_);
+    for (const std::vector<Layer>& chunk : chunks_) {
+      for (const Layer& layer : chunk) {
+        for (const Parameters& own : layer.parameters)
+          device_.take(MemoryKind::weights, trained * (own.all() / all_));
+      }
+    }
+    if (masters_ > 0) take_states(MemoryKind::optimizer, memory.optimizer * masters_);
     if (!appear_) device_.take(MemoryKind::gradients, memory.gradients);
     device_.take(MemoryKind::buffers, dummy_gradients(in_, rank_));
     const Workload& on = in_.on;
@@ -155,13 +181,23 @@ class Rank {
     return min(row_.memory.weights, row_.weights.frozen * (in_.plan.zero == 3 ? 0.0 : 1.0));
   }
 
-  template <class Visit>
-  void each_parameter(const Visit& visit) {
+  // A tensor of `bytes` for each parameter of the rank's shard: a state of the optimizer.
+  std::vector<Allocation> take_states(MemoryKind kind, Bytes bytes) {
+    std::vector<Allocation> taken;
+    const double all = states_of(all_, experts_);
     for (const std::vector<Layer>& chunk : chunks_) {
       for (const Layer& layer : chunk) {
-        for (const double own : layer.parameters) visit(own / all_);
+        for (const Parameters& own : layer.parameters) {
+          const double part = states_of(own.elements, own.experts ? own.elements : 0) / all;
+          for (std::int64_t i = 0; i < own.number; ++i)
+            taken.push_back(device_.take(kind, bytes * part));
+        }
       }
     }
+    return taken;
+  }
+  double states_of(double parameters, double experts) const {
+    return in_.plan.zero < 1 ? parameters : sharded_states(parameters, experts, in_.plan);
   }
 
   // --- sharded parameters
@@ -176,8 +212,8 @@ class Rank {
     const Allocation buffer = device_.take(MemoryKind::buffers, bytes, gathering);
     if (in_.plan.shards() == 1) return to.push_back(buffer);
     if (frozen > Bytes(0)) to.push_back(device_.take(MemoryKind::buffers, frozen));
-    for (const double own : layer.parameters)
-      to.push_back(device_.take(MemoryKind::buffers, Bytes(own * weight_)));
+    for (const Parameters& own : layer.parameters)
+      to.push_back(device_.take(MemoryKind::buffers, Bytes(own.all() * weight_)));
     device_.drop(buffer);
   }
 
@@ -361,17 +397,11 @@ class Rank {
   }
 
   void step(bool first) {
-    const Bytes widened = row_.memory.widened;
-    if (widened > Bytes(0)) {
-      each_parameter([&](double part) {
-        made_.push_back(device_.take(MemoryKind::gradients, widened * part));
-      });
-    }
+    if (row_.memory.widened > Bytes(0))
+      made_ = take_states(MemoryKind::gradients, row_.memory.widened);
     if (first) {
       const Bytes moments = row_.memory.optimizer * (1 - masters_);
-      each_parameter([&](double part) {
-        for (int i = 0; i < 2; ++i) device_.take(MemoryKind::optimizer, moments * (part / 2));
-      });
+      for (int i = 0; i < 2; ++i) take_states(MemoryKind::optimizer, moments * 0.5);
     }
     MemorySample at;
     at.pass = MemorySample::Pass::step;
@@ -390,6 +420,7 @@ class Rank {
   bool appear_, sharded_;
   double weight_, gradient_;
   double all_ = 0;      // parameters
+  double experts_ = 0;  // of them
   double masters_ = 0;  // their part of the optimizer's states
   std::vector<std::vector<Layer>> chunks_;
   std::map<std::pair<int, int>, std::vector<Live>> live_;  // by chunk and micro-batch; a layer each
