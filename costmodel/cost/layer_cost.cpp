@@ -301,7 +301,8 @@ void add_attention(const OpList& list, Recomputed what, const Pricing& pricing, 
 }
 
 // The host is ahead in the recomputation of a part by what backward's computation leaves it (its
-// exchanges may overlap), unless it waits there for the rows of experts.
+// exchanges may overlap), unless it waits there for the rows of experts. It launches so much of the
+// recomputation during backward, which is no shorter for that.
 void add_checkpoints(const OpList& list, Recomputed what, const Pricing& pricing, LayerCost& cost) {
   Cost& again = cost.recompute;
   again.host += checkpoint_calls(list, what).calls * pricing.host_call;
@@ -311,6 +312,8 @@ void add_checkpoints(const OpList& list, Recomputed what, const Pricing& pricing
       min(again.waited, max(Seconds(0), cost.backward.compute - cost.backward.host));
   again.compute -= ahead;
   again.waited -= ahead;
+  again.host -= ahead;
+  for (Cost* pass : {&cost.backward, &cost.input_gradient}) pass->host += ahead;
 }
 
 }  // namespace

@@ -12,26 +12,39 @@ namespace {
 // Gaps from rounding do not count as bubbles.
 constexpr double relative_slack = 1e-9;
 
+// Whether a weight gradient is put into a gap that is shorter, and so delays the next action: where
+// the rank's bubbles would become the largest of all, never, or always.
+enum class SmallGaps { of_the_largest, none, all };
+
+struct Filled {
+  Schedule schedule;
+  double span = 0;          // of a rank from its first start to its last end, the longest
+  bool small_gaps = false;  // there were any
+};
+
 // Inserts weight gradients between the actions of a fixed order, which it executes with the
 // simulator's rules.
 class Filler {
  public:
-  Filler(const Schedule& order, const PipelineTimes& times, const HeldShares& shares, double limit)
+  Filler(const Schedule& order, const PipelineTimes& times, const HeldShares& shares, double limit,
+         SmallGaps small)
       : order_(order),
         times_(times),
         shares_(shares),
         limit_(limit),
+        small_(small),
         ranks_(static_cast<std::size_t>(order.ranks)),
         ends_(static_cast<std::size_t>(std::int64_t{2} * order.stages() * order.micro_batches),
               -1.0),
-        out_{order.kind, order.ranks, order.chunks, order.micro_batches, {}} {
+        filled_{{order.kind, order.ranks, order.chunks, order.micro_batches, {}}},
+        out_(filled_.schedule) {
     out_.actions.resize(ranks_.size());
     for (auto& list : out_.actions) {
       list.reserve(static_cast<std::size_t>(std::int64_t{3} * order.chunks * order.micro_batches));
     }
   }
 
-  Schedule run() {
+  Filled run() {
     for (bool progress = true; progress;) {
       progress = false;
       for (int rank = 0; rank < order_.ranks; ++rank) progress |= advance(rank);
@@ -40,13 +53,15 @@ class Filler {
     for (int rank = 0; rank < order_.ranks; ++rank) {
       SHARDPLAN_CHECK(at(rank).next == list(rank).size());
       while (at(rank).pending()) run_weight_gradient(rank);
+      filled_.span = std::max(filled_.span, at(rank).free - at(rank).begin);
     }
-    return std::move(out_);
+    return std::move(filled_);
   }
 
  private:
   struct Rank {
     std::size_t next = 0;           // in its order
+    double begin = 0;               // when its first action starts
     double free = 0;                // when its last action ends
     double idle = 0;                // bubbles since its first action
     double held = 0;                // by forwards and waiting weight gradients, in micro-batches
@@ -88,8 +103,7 @@ class Filler {
     r.held -= shares_.pending[static_cast<std::size_t>(a.stage)];
   }
 
-  // First where memory requires it; then in gaps that hold a weight gradient; then in smaller gaps
-  // that would otherwise make this rank's bubbles the largest.
+  // First where memory requires it; then in gaps that hold a weight gradient; then in smaller gaps.
   void fill(int rank, const Action& next, double ready) {
     Rank& r = at(rank);
     if (next.kind == ActionKind::forward) {
@@ -100,7 +114,10 @@ class Filler {
     while (r.pending() && r.free + next_weight_gradient(r) <= ready * (1 + relative_slack))
       run_weight_gradient(rank);
     const double gap = ready - r.free;
-    if (r.pending() && gap > 0 && r.idle + gap > most_idle_ * (1 + relative_slack))
+    if (!r.pending() || gap <= 0) return;
+    filled_.small_gaps = true;
+    const bool largest = r.idle + gap > most_idle_ * (1 + relative_slack);
+    if (small_ == SmallGaps::all || (small_ == SmallGaps::of_the_largest && largest))
       run_weight_gradient(rank);
   }
 
@@ -108,7 +125,7 @@ class Filler {
     Rank& r = at(rank);
     const bool forward = a.kind == ActionKind::forward;
     const double start = std::max(r.free, ready);
-    if (r.next > 0) r.idle += start - r.free;
+    (r.next > 0 ? r.idle : r.begin) += start - r.free;
     most_idle_ = std::max(most_idle_, r.idle);
     const auto& durations = forward ? times_.forward : times_.backward;
     const double end = start + durations[static_cast<std::size_t>(a.stage)].value;
@@ -141,10 +158,12 @@ class Filler {
   const PipelineTimes& times_;
   const HeldShares& shares_;
   double limit_;
+  SmallGaps small_;
   double most_idle_ = 0;
   std::vector<Rank> ranks_;
   std::vector<double> ends_;
-  Schedule out_;
+  Filled filled_;
+  Schedule& out_;  // of filled_
 };
 
 }  // namespace
@@ -163,7 +182,16 @@ Schedule generate(ScheduleKind kind, int ranks, int chunks, int micro_batches,
   SHARDPLAN_CHECK(times.weight_gradient.size() == times.forward.size());
   const Schedule order{kind, ranks, chunks, micro_batches,
                        row_of(kind).order({ranks, chunks, micro_batches, &times, choices})};
-  return Filler(order, times, shares, held_limit(kind, ranks, choices)).run();
+  const auto filled = [&](SmallGaps small) {
+    return Filler(order, times, shares, held_limit(kind, ranks, choices), small).run();
+  };
+  Filled best = filled(SmallGaps::of_the_largest);
+  if (!best.small_gaps) return std::move(best.schedule);
+  for (const SmallGaps small : {SmallGaps::none, SmallGaps::all}) {
+    Filled other = filled(small);
+    if (other.span < best.span * (1 - relative_slack)) best = std::move(other);
+  }
+  return std::move(best.schedule);
 }
 
 }  // namespace costmodel

@@ -17,13 +17,18 @@ constexpr std::int64_t open_requests = 400;
 constexpr std::int64_t waves = 4, most_waves = 16;
 // Of drawn lengths the ends have left the order of the start once a client has made so many tokens.
 constexpr double spread_output = 64;
+// Where prompts stop all decoding, it is by chance how many of their steps lie between two decodes:
+// the mean of so many is within one per cent.
+constexpr double decodes_apart = 1024;
+constexpr std::int64_t most_waves_apart = 512;
 constexpr std::int64_t fewest = 16, fewest_drawn = 256;  // of one length, and of drawn lengths
 
 // An open load has settled when so many times the requests in flight have come and gone.
 constexpr double settled = 8;
 
-// Simulated steps cost microseconds; beyond this many tokens of a run a part stands for the whole.
-constexpr double most_output = 4e6;
+// Simulated steps cost microseconds; beyond this many tokens, or requests, of a run a part stands
+// for the whole.
+constexpr double most_output = 4e6, most_requests = 4e4;
 
 // So many times what may run at once, of a closed load at most: those beyond wait in line.
 constexpr std::int64_t most_lines = 4, least_lines = 2;
@@ -105,8 +110,8 @@ struct Simulation {
   }
 
   std::int64_t most() const {
-    return std::max(least_lines * running(),
-                    static_cast<std::int64_t>(most_output / s.output.mean));
+    return std::max(least_lines * running(), static_cast<std::int64_t>(std::min(
+                                                 most_output / s.output.mean, most_requests)));
   }
 
   bool drawn() const {
@@ -116,8 +121,10 @@ struct Simulation {
 
   // Answers of a client, of a closed load.
   std::int64_t rounds() const {
-    const double more = drawn() ? spread_output / s.output.mean : 0;
-    return std::clamp(static_cast<std::int64_t>(more), waves, most_waves);
+    const bool apart = !s.limits.chunked_prefill && !s.decode_only;
+    const double more = !drawn() ? 0 : (apart ? decodes_apart : spread_output) / s.output.mean;
+    return std::clamp(static_cast<std::int64_t>(more), waves,
+                      apart ? most_waves_apart : most_waves);
   }
 
   // `clients` 0: requests come when they arrive. `part`: of all requests, in this replica.

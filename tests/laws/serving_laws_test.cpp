@@ -97,6 +97,11 @@ TEST_CASE("scenarios that broke a law of serving") {
            "serving: {stack: mindie-2.0, input_tokens: {mean: 1}, output_tokens: {min: 1, max: 3}, "
            "concurrency: 256}\n"
            "plan: {pp: 1, dp: 1}\n",
+           // ... and it is by chance how many steps of prompts lie between two of decoding.
+           "model: mistral-7b\ncluster: {base: dgx-h200, devices: 8}\n"
+           "serving: {stack: mindie-2.0, input_tokens: {mean: 1, p95: 3}, "
+           "output_tokens: {min: 1, max: 3}, concurrency: 256}\n"
+           "plan: {tp: 2, dp: 1}\n",
        }) {
     CAPTURE(yaml);
     CHECK(laws::broken_serving_law(all + yaml).value_or("") == "");

@@ -238,6 +238,19 @@ TEST_CASE("scenarios that broke a law of training") {
            "training: {global_batch: 16, sequence: 2048, stack: {base: torchtitan}, "
            "overlap: {cuda_graph: [attn]}}\n"
            "plan: {pp: 1}\nsearch: {zero: [2]}\n",
+           // The host's lead in a recomputation was that of a backward whose clocks then rose.
+           "model: {kind: moe, hidden: 512, vocab: 1000, layers: 8, experts: 16, top_k: 4, "
+           "expert_ffn_hidden: 4096, heads: 8}\n"
+           "cluster: {base: dgx-h100, devices: 8}\n"
+           "training: {global_batch: 8, sequence: 1024, precision: fp8, stack: megatron-bridge}\n"
+           "plan: {zero: 0}\nsearch: {max_ep: 2, max_vpp: 1}\n",
+           // A weight gradient no longer fitted into the wait for a faster network.
+           "model: {kind: moe, hidden: 768, vocab: 128256, layers: 2, experts: 8, top_k: 2, "
+           "heads: 12, kv_lora_rank: 128, ffn_hidden: 1536}\n"
+           "cluster: {base: dlperf-v100, devices: 16}\n"
+           "training: {global_batch: 12, sequence: 1024, precision: fp32, stack: "
+           "zero-bubble-fork}\n"
+           "plan: {etp: 1}\nsearch: {schedules: [zero-bubble-h1, zero-bubble-v]}\n",
        }) {
     CAPTURE(yaml);
     CHECK(broken_training_law(yaml).value_or("") == "");

@@ -286,6 +286,17 @@ TEST_CASE("the V turns back on the last rank without a transfer") {
   CHECK(stage_of(ScheduleKind::zero_bubble_v, 3, 1, 0) == 5);
 }
 
+TEST_CASE("a wait that is a little shorter than a weight gradient takes it all the same") {
+  // One micro-batch: the last stage's weight gradient, in the wait for the gradients of the others.
+  const auto of = [](double transfer) {
+    Case c = even(ScheduleKind::zero_bubble_v, 2, 1, 1, 1, 1, 1, transfer);
+    c.times.forward[3] = c.times.backward[3] = c.times.weight_gradient[3] = Seconds(30);
+    return c.span();
+  };
+  for (double transfer = 20; transfer > 2; transfer -= 0.5)
+    CHECK(of(transfer - 0.5) <= of(transfer) * (1 + 1e-9));
+}
+
 TEST_CASE("faults of weight gradients are told at their cell") {
   const Case c = even(ScheduleKind::zero_bubble_h1, 2, 3, 1, 1, 1);
   const auto edited = [&](const std::string& from, const std::string& to) {
