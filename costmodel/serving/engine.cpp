@@ -121,9 +121,6 @@ void read_devices(const Value& devices, const std::string& device, EngineConstan
   }
 }
 
-constexpr std::array<std::string_view, 4> interval_names{"output_tokens_per_s", "tpot_s", "ttft_s",
-                                                         "e2e_s"};
-
 std::array<double, constant_count> read_factors(const Value& map) {
   MapReader reader(map, "factors");
   std::array<double, constant_count> factors{};
@@ -174,28 +171,6 @@ ServingFit find_serving_fit(const ConfigPath& path) {
     if (is_regular_file(file)) return read_fit(loaded(path, file));
   }
   return {};
-}
-
-Value to_value(const ServingFit& fit) {
-  const auto number = [](double x) { return scalar_value(fmt::format("{:.4g}", x)); };
-  Value factors, intervals, root;
-  for (const auto& [name, values] : fit.factors) {
-    Value map;
-    for (std::size_t i = 0; i < constant_count; ++i) {
-      if (values[i] != 1) map.set(std::string(constant_rows()[i].name), number(values[i]));
-    }
-    factors.set(name, map);
-  }
-  for (std::size_t i = 0; i < interval_names.size(); ++i) {
-    Value map;
-    map.set("low", number(fit.intervals[i][0]));
-    map.set("high", number(fit.intervals[i][1]));
-    intervals.set(std::string(interval_names[i]), map);
-  }
-  root.set("factors", factors);
-  root.set("intervals", intervals);
-  root.set("basis", scalar_value(fit.basis));
-  return root;
 }
 
 std::vector<KeyText> engine_keys() { return described(engine_rows(), "engine."); }

@@ -22,12 +22,15 @@ struct ConstantRow {
 inline constexpr std::size_t constant_count = 10;
 const std::array<ConstantRow, constant_count>& constant_rows();
 
+// What is predicted and has an interval.
+inline constexpr std::array<std::string_view, 4> interval_names{"output_tokens_per_s", "tpot_s",
+                                                                "ttft_s", "e2e_s"};
+
 // Factors on the constants of all engines ("shared"), of a family ("vllm") and of a device
 // ("mi300x"): a constant is its prior times those that apply. And the intervals.
 struct ServingFit {
   std::map<std::string, std::array<double, constant_count>> factors;
-  // 5th and 95th percentile of measured / predicted: output tokens/s, time a token, first token,
-  // end to end.
+  // 5th and 95th percentile of measured / predicted, of each of those.
   std::array<std::array<double, 2>, 4> intervals{{{0.5, 2}, {0.5, 2}, {0.33, 3}, {0.5, 2}}};
   std::string basis = "interval: no serving_fit.yaml was found, so it is a guess";
 };
@@ -37,7 +40,6 @@ EngineConstants fitted(const EngineConstants& prior, const ServingFit& fit,
 
 // configs/serving_fit.yaml of the first directory that has one; else no factors and wide intervals.
 ServingFit find_serving_fit(const ConfigPath& path);
-Value to_value(const ServingFit& fit);
 
 // Throws ConfigError for a key that an engine has not. `device`: whose keys under `devices` apply.
 // `latent_attention_limits` has the keys of `limits` that differ where a model has latent attention

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <tuple>
 #include <utility>
 
@@ -14,13 +15,11 @@ namespace {
 // Requests that are simulated where the scenario does not say: enough for a 95th percentile of a
 // Poisson load (twenty beyond it), and some waves of a closed one.
 constexpr std::int64_t open_requests = 400;
-constexpr std::int64_t waves = 4, most_waves = 16;
-// Of drawn lengths the ends have left the order of the start once a client has made so many tokens.
-constexpr double spread_output = 64;
-// Where prompts stop all decoding, it is by chance how many of their steps lie between two decodes:
-// the mean of so many is within one per cent.
-constexpr double decodes_apart = 1024;
-constexpr std::int64_t most_waves_apart = 512;
+constexpr std::int64_t waves = 4;
+// Of drawn lengths, until a client has made so many tokens, and so many at most: by then the ends
+// have left the order of the start; and where prompts stop all decoding, by chance more or fewer of
+// their steps lie between two decodes, whose mean is then within one per cent.
+constexpr std::pair<double, std::int64_t> drawn_waves{64, 16}, stopped_waves{1024, 512};
 constexpr std::int64_t fewest = 16, fewest_drawn = 256;  // of one length, and of drawn lengths
 
 // An open load has settled when so many times the requests in flight have come and gone.
@@ -121,10 +120,10 @@ struct Simulation {
 
   // Answers of a client, of a closed load.
   std::int64_t rounds() const {
-    const bool apart = !s.limits.chunked_prefill && !s.decode_only;
-    const double more = !drawn() ? 0 : (apart ? decodes_apart : spread_output) / s.output.mean;
-    return std::clamp(static_cast<std::int64_t>(more), waves,
-                      apart ? most_waves_apart : most_waves);
+    if (!drawn()) return waves;
+    const bool stops = !s.limits.chunked_prefill && !s.decode_only;
+    const auto& [output, most] = stops ? stopped_waves : drawn_waves;
+    return std::clamp(static_cast<std::int64_t>(output / s.output.mean), waves, most);
   }
 
   // `clients` 0: requests come when they arrive. `part`: of all requests, in this replica.
@@ -208,10 +207,8 @@ struct Simulation {
       add(one, share, share, mean);
       mean.seconds += one.seconds * share;
       mean.pace += one.pace * share;
-      for (auto of : {&RequestTimes::ttft, &RequestTimes::tpot, &RequestTimes::e2e}) {
-        (mean.times.*of)
-            .insert((mean.times.*of).end(), (one.times.*of).begin(), (one.times.*of).end());
-      }
+      for (auto of : {&RequestTimes::ttft, &RequestTimes::tpot, &RequestTimes::e2e})
+        std::ranges::copy(one.times.*of, std::back_inserter(mean.times.*of));
     }
     mean.requests = requests;
     mean.ttft = latency_of(mean.times.ttft);

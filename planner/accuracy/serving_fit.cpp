@@ -1,5 +1,7 @@
 #include "planner/accuracy/serving_fit.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <map>
@@ -180,6 +182,28 @@ void leave_one_source_out(std::vector<ServingRun>& runs, int threads) {
     }
   }
   runs = std::move(result);
+}
+
+Value fit_value(const ServingFit& fit) {
+  const auto number = [](double x) { return scalar_value(fmt::format("{:.4g}", x)); };
+  Value factors, intervals, root;
+  for (const auto& [name, values] : fit.factors) {
+    Value map;
+    for (std::size_t i = 0; i < constant_count; ++i) {
+      if (values[i] != 1) map.set(std::string(constant_rows()[i].name), number(values[i]));
+    }
+    factors.set(name, map);
+  }
+  for (std::size_t i = 0; i < interval_names.size(); ++i) {
+    Value map;
+    map.set("low", number(fit.intervals[i][0]));
+    map.set("high", number(fit.intervals[i][1]));
+    intervals.set(std::string(interval_names[i]), map);
+  }
+  root.set("factors", factors);
+  root.set("intervals", intervals);
+  root.set("basis", scalar_value(fit.basis));
+  return root;
 }
 
 }  // namespace planner

@@ -20,4 +20,7 @@ costmodel::ServingFit fit_serving(std::vector<ServingRun>& runs, int threads);
 // the source itself enters. The runs are left with these predictions.
 void leave_one_source_out(std::vector<ServingRun>& runs, int threads);
 
+// A fit as configs/serving_fit.yaml has it.
+costmodel::Value fit_value(const costmodel::ServingFit& fit);
+
 }  // namespace planner

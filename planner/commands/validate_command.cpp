@@ -146,7 +146,7 @@ CommandResult validate_serving(const Session& session) {
     leave_one_source_out(runs, threads);
     set_intervals(runs, fit);
     if (!options.write_residuals.empty())
-      write_file(options.write_residuals, to_yaml(to_value(fit)));
+      write_file(options.write_residuals, to_yaml(fit_value(fit)));
   } else {
     for (ServingRun& run : runs) predict(run);
   }

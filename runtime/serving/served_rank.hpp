@@ -12,10 +12,10 @@
 #include <utility>
 #include <vector>
 
-#include "costmodel/serving/served_program.hpp"
 #include "runtime/backend/transport.hpp"
 #include "runtime/serving/forward_pass.hpp"
 #include "runtime/serving/kv_cache.hpp"
+#include "runtime/serving/served_batch.hpp"
 #include "runtime/serving/served_measurement.hpp"
 
 namespace runtime {
@@ -25,7 +25,7 @@ struct ServedJob {
   costmodel::ModelSpec model;  // without dropout
   costmodel::EngineSpec engine;
   costmodel::ServingSizes sizes;
-  costmodel::ServedBatch batch;  // of each replica
+  ServedBatch batch;  // of each replica
   std::int64_t block_size = 16;
   std::vector<std::int64_t> prompts;  // [dp · requests][input]
   std::uint64_t seed = 1;             // of the weights

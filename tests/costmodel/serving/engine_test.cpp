@@ -54,21 +54,17 @@ TEST_CASE("vLLM's limits are lower on devices that are not large") {
   CHECK(seqs("mosaic-a100-sxm4-80gb") == 256);
 }
 
-TEST_CASE("A fit is written and read back, and its factors multiply the priors that they name") {
+TEST_CASE("A fit's factors multiply the priors that they name") {
   ServingFit fit;
   fit.factors["shared"].fill(1);
   fit.factors["shared"][0] = 2;
   fit.factors["vllm"].fill(1);
   fit.factors["vllm"][0] = 1.5;
-  fit.intervals[0] = {0.8, 1.25};
   const EngineConstants prior;
   CHECK(fitted(prior, fit, "vllm", "any").kernel.value == doctest::Approx(prior.kernel.value * 3));
   CHECK(fitted(prior, fit, "sglang", "any").kernel.value ==
         doctest::Approx(prior.kernel.value * 2));
   CHECK(fitted(prior, fit, "sglang", "any").host_step == prior.host_step);
-  const std::string text = to_yaml(to_value(fit));
-  CHECK(text.find("kernel_s: 1.5") != std::string::npos);
-  CHECK(text.find("host_step_s") == std::string::npos);
 }
 
 TEST_CASE("Each constant is got as it was set") {

@@ -2,6 +2,8 @@
 
 #include <doctest/doctest.h>
 
+#include "costmodel/config/yaml.hpp"
+
 using namespace planner;
 
 namespace {
@@ -53,4 +55,15 @@ TEST_CASE("A left-out source does not move its own prediction") {
         doctest::Approx(wrong.front().figures.front().predicted));
   CHECK(runs.back().figures.front().predicted !=
         doctest::Approx(wrong.back().figures.front().predicted).epsilon(1e-9));
+}
+
+TEST_CASE("A fit is written with the factors and the intervals that it has") {
+  costmodel::ServingFit fit;
+  fit.factors["vllm"].fill(1);
+  fit.factors["vllm"][0] = 1.5;
+  fit.intervals[0] = {0.8, 1.25};
+  const std::string text = costmodel::to_yaml(fit_value(fit));
+  CHECK(text.find("kernel_s: 1.5") != std::string::npos);
+  CHECK(text.find("host_step_s") == std::string::npos);
+  CHECK(text.find("output_tokens_per_s:\n    low: 0.8\n    high: 1.25") != std::string::npos);
 }
