@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 
+#include "costmodel/cost/grouped_product.hpp"
 #include "costmodel/cost/measured_time.hpp"
 
 namespace costmodel {
@@ -84,13 +85,16 @@ Seconds time(const GroupedLinear& o, Pass pass, const DeviceSpec& device, Precis
                                                     device, precision, cast_bytes(precision))
                                         : Seconds(0));
   const double rows = m / groups;
+  const auto product = o.grouped_mm && device.cache_bandwidth.value > 0 && !is_narrow(precision)
+                           ? grouped_product_time
+                           : product_time;
   switch (pass) {
-    case Pass::forward: return cast + product_time(groups, rows, n, k, device, precision);
-    case Pass::input_gradient: return cast + product_time(groups, rows, k, n, device, precision);
+    case Pass::forward: return cast + product(groups, rows, n, k, device, precision);
+    case Pass::input_gradient: return cast + product(groups, rows, k, n, device, precision);
     case Pass::weight_gradient: {
-      const Seconds product = product_time(groups, k, n, rows, device, precision) /
-                              (is_narrow(precision) ? device.narrow_group_gradient : 1);
-      const Seconds t = groups * o.start + product;
+      const Seconds gradient = product(groups, k, n, rows, device, precision) /
+                               (is_narrow(precision) ? device.narrow_group_gradient : 1);
+      const Seconds t = groups * o.start + gradient;
       return o.bias ? t + streaming_time(Bytes(m * n * storage_bytes(precision)), 1, device) : t;
     }
   }

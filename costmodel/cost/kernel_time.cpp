@@ -49,7 +49,8 @@ std::optional<Elements> elements_of(const Op& op) {
           },
           [](const Permute& o) -> Found {
             return Elements{o.sums ? KernelOp::unpermute : KernelOp::permute,
-                            area(o.rows, o.cols) * static_cast<double>(o.copies)};
+                            area(o.rows, o.cols) * static_cast<double>(o.copies),
+                            area(o.rows, o.cols)};
           },
           [](const AdapterSum& o) -> Found {
             return Elements{KernelOp::adapter, area(o.rows, o.cols), area(o.rows, o.inner)};
@@ -82,15 +83,16 @@ std::optional<KernelTime> kernel_time(const KernelSet& set, KernelOp op, bool fo
                                       const DeviceSpec& device) {
   const KernelPass* pass = set.find(op, forward);
   if (pass == nullptr) return std::nullopt;
-  const Bytes moved(pass->bytes(elements, source, element));
-  const BytesPerSecond reached(device.memory_bandwidth.value * pass->rate);
+  const double source_rate = pass->source_rate > 0 ? pass->source_rate : pass->rate;
+  const Bytes of_source(pass->source_bytes(source, element));
+  const Bytes moved = Bytes(pass->own_bytes(elements, element)) + of_source;
+  const Seconds reading = of_source / BytesPerSecond(device.memory_bandwidth.value * source_rate);
+  const Seconds streaming =
+      reading + (moved - of_source) / BytesPerSecond(device.memory_bandwidth.value * pass->rate);
   const BytesPerSecond best(device.memory_bandwidth.value * device.memory_efficiency);
-  const double copied =
-      pass->source_copies > 0
-          ? pass->source_copies * pass->source_bytes(source, element) / moved.value
-          : 0;
-  KernelTime kernels{moved / reached * pass->slowed(device.memory_bandwidth.value) +
-                         device.memory_half * pass->kernels / best,
+  const double copied = streaming.value > 0 ? pass->source_copies * (reading / streaming) : 0;
+  KernelTime kernels{streaming * pass->slowed(device.memory_bandwidth.value) +
+                         device.memory_half * pass->kernels / best + pass->latency,
                      moved,
                      pass->kernels,
                      {},

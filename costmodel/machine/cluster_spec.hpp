@@ -35,7 +35,9 @@ struct DeviceSpec {
   // What PyTorch allocates for cuBLAS, a handle and stream: twice 4 MiB and 16 times 8 KiB, before
   // Hopper (aten/src/ATen/cuda/CublasHandlePool.cpp, parseChosenWorkspaceSize).
   Bytes workspace{8320.0 * 1024};
-  double gemm_efficiency = 0.8;  // fraction of peak, for products that fill the device
+  Bytes cache;                     // of the second level, which all multiprocessors share
+  BytesPerSecond cache_bandwidth;  // what they read of it together; 0: unknown
+  double gemm_efficiency = 0.8;    // fraction of peak, for products that fill the device
   std::array<double, precision_count>
       gemm_precision_efficiency{};  // per precision; 0: gemm_efficiency
   double gemm_half_k = 0;      // inner size k at which a product reaches half of its efficiency

@@ -65,6 +65,16 @@ const Keys<D>& memory_rows() {
   return keys;
 }
 
+const Keys<D>& cache_rows() {
+  static const auto keys = key::rows<D>(
+      key::required_source<D>(),
+      key::required(key::number<D>("bytes", &D::cache, plausible::memory, "of the second level")),
+      key::required(key::number<D>("bandwidth_bytes_per_s", &D::cache_bandwidth,
+                                   plausible::memory_rate,
+                                   "read by all multiprocessors together")));
+  return keys;
+}
+
 const Keys<D>& memory_efficiency_rows() {
   static const auto keys = key::rows<D>(
       key::required_source<D>(),
@@ -266,7 +276,7 @@ const Keys<D>& device_rows() {
       key::required(group("peak_flops_per_s", peak_rows())),
       key::required(group("vector_flops_per_s", vector_rows())),
       key::required(group("multiprocessors", processor_rows())),
-      key::required(group("memory", memory_rows())),
+      key::required(group("memory", memory_rows())), group("cache", cache_rows()),
       key::required(group("memory_efficiency", memory_efficiency_rows())),
       key::required(group("gemm", product_rows())),
       key::required(group("attention", attention_rows())), group("power", power_rows()),

@@ -132,9 +132,11 @@ TensorId LayerBuilder::expert_mlp(TensorId x, std::int64_t rows, std::int64_t lo
   const bool fused = context_.fused_grouped_mlp, bias = model_.linear_bias,
              unfused = bias && context_.unfused_expert_bias && !fused;
   const Seconds start = context_.expert_start;
+  const bool by_pytorch = context_.attention_as_measured;  // of a stack that names its kernels
   const Site first = model_.gated_mlp ? Site::expert_gate_and_up : Site::expert_up;
   TensorId up =
-      add(first, GroupedLinear{rows, inner, h, local, bias, start, true, keeps_narrow_base()},
+      add(first,
+          GroupedLinear{rows, inner, h, local, bias, start, true, keeps_narrow_base(), by_pytorch},
           with_weight(first, x, inner * local, h), rows, inner, {routed(x)});
   up = expert_adapters(up, x, local, {{AdapterTarget::gate, ffn}, {AdapterTarget::up, ffn}});
   if (unfused && model_.gated_mlp) up = clamped(up, rows, inner);
@@ -147,7 +149,7 @@ TensorId LayerBuilder::expert_mlp(TensorId x, std::int64_t rows, std::int64_t lo
   if (kept != act) list_.tensors[static_cast<std::size_t>(kept)].cast_of = act;
   const TensorId product =
       add(Site::expert_down,
-          GroupedLinear{rows, h, ffn, local, bias, start, !fused, keeps_narrow_base()},
+          GroupedLinear{rows, h, ffn, local, bias, start, !fused, keeps_narrow_base(), by_pytorch},
           with_weight(Site::expert_down, act, h * local, ffn), rows, h, {kept});
   const TensorId down = expert_adapters(product, act, local, {{AdapterTarget::down, h}});
   return unfused ? with_expert_bias(down, rows, local) : down;

@@ -41,6 +41,7 @@ struct GroupedLinear {
   Seconds start;               // time that every expert adds, whatever its rows
   bool casts_input = true;     // narrow operands are cast by kernels of their own
   bool narrow_weight = false;  // as of Linear
+  bool grouped_mm = false;     // by PyTorch's kernel, where the device has what it is priced by
 };
 // A depthwise convolution along the sequence with `taps` taps, and its activation.
 struct Convolution {

@@ -10,12 +10,14 @@
 #include <string>
 #include <string_view>
 
+#include "costmodel/base/units.hpp"
+
 namespace costmodel {
 
 // The elements of an operator are those of its result (rows x columns), of a loss its logits, of
 // experts' sorting the routed rows, of a product its input. `source` elements are what some read
-// besides: the table of an embedding, the weight of a product, the input of an adapter, the own
-// shard of sharded parameters.
+// besides: the table of an embedding, the rows before they are routed, the weight of a product, the
+// input of an adapter, the own shard of sharded parameters.
 enum class KernelOp {
   layernorm,
   rmsnorm,
@@ -77,17 +79,22 @@ struct KernelPass {
   double long_rows = 1;  // times as long where a norm's rows have more than 4,096 elements
   // Parts of the time in kernels of these kinds; of source elements, in copies.
   double copies = 0, indexing = 0, source_copies = 0;
+  double source_rate = 0;  // of source elements; 0: `rate`
+  Seconds latency;  // beyond starts and bytes, whatever the elements: of the passes of a sort
   // `element`: storage bytes of an activation.
   static constexpr double h100_bandwidth = 3.352e12;  // bytes/s, data sheet
   // The time at a bandwidth, over that of the bytes at `rate` of it.
   double slowed(double bandwidth) const {
     return bandwidth > h100_bandwidth ? 1 + cores * (bandwidth / h100_bandwidth - 1) : 1;
   }
-  double bytes(double elements, double source, double element) const {
-    return elements * (narrow * element + wide * 4) + source_bytes(source, element);
+  double own_bytes(double elements, double element) const {
+    return elements * (narrow * element + wide * 4);
   }
   double source_bytes(double source, double element) const {
     return source * (source_narrow * element + source_wide * 4);
+  }
+  double bytes(double elements, double source, double element) const {
+    return own_bytes(elements, element) + source_bytes(source, element);
   }
 };
 

@@ -20,6 +20,8 @@ const Keys<KernelPass>& pass_keys() {
       key::whole<P>("kernels", &P::kernels, {0, 1000}, "kernels launched"),
       key::required(key::number<P>("rate", &P::rate, 0.001, 2,
                                    "of the memory's bandwidth that they reach on large tensors")),
+      key::number<P>("source_rate", &P::source_rate, 0.001, 2,
+                     "the same for what is read or written of source elements; absent: rate"),
       key::number<P>("cores", &P::cores, 0, 1,
                      "part of the time on an H100 that a faster memory does not shorten"),
       key::number<P>("long_rows", &P::long_rows, 1, 10,
@@ -28,7 +30,9 @@ const Keys<KernelPass>& pass_keys() {
                      "part of the time in copies, casts and zeroes: a profile counts it as theirs"),
       key::number<P>("indexing", &P::indexing, 0, 1, "the same in sorts, gathers and scatters"),
       key::number<P>("source_copies", &P::source_copies, 0, 1,
-                     "of the time that source elements take, the part in copies"));
+                     "of the time that source elements take, the part in copies"),
+      key::number<P>("latency_s", &P::latency, 0, 1,
+                     "what small kernels take beyond a start each, whatever the elements"));
   return keys;
 }
 

@@ -79,6 +79,29 @@ TEST_CASE("a kernel's time is its bytes over the rate it reaches, and its starts
   CHECK_FALSE(kernels_around(norm, Pass::forward, set, 2, device));
 }
 
+TEST_CASE(
+    "source elements have a rate of their own, and small kernels a time whatever the elements") {
+  KernelSet set;
+  set.name = "by hand";
+  KernelPass& pass = set.passes[static_cast<std::size_t>(KernelOp::embedding)].backward.emplace();
+  pass = KernelPass{.narrow = 3, .source_narrow = 1, .rate = 0.25};
+  pass.source_copies = 1;
+  DeviceSpec device;
+  device.memory_bandwidth = BytesPerSecond(1e12);
+  const auto time = [&] {
+    const Op op = Embedding{1000, 500, 4000};
+    return kernels_of(op, Pass::input_gradient, set, 2, device).value();
+  };
+  const double rows = 1000 * 500 * 3 * 2 / 0.25e12, table = 4000 * 500 * 2 / 1e12;
+  CHECK(time().time.value == doctest::Approx(rows + 4 * table));
+  pass.source_rate = 1;
+  CHECK(time().time.value == doctest::Approx(rows + table));
+  CHECK(time().copies == doctest::Approx(table / (rows + table)));
+  pass.latency = Seconds(7e-5);
+  CHECK(time().time.value == doctest::Approx(rows + table + 7e-5));
+  CHECK(time().moved.value == 1000 * 500 * 3 * 2 + 4000 * 500 * 2);
+}
+
 TEST_CASE("a norm of short heads takes as long as one of as many longer ones") {
   const KernelSet eager = set_of("pytorch-eager");
   const DeviceSpec device = device_of("h100-sxm5-80gb");
@@ -213,6 +236,14 @@ TEST_CASE("operators of PyTorch alone are priced within a tenth in the mean, by 
       {"cross_entropy of float()",
        [&](const Row& r) {
          return CrossEntropy{n(r, "tokens"), n(r, "vocab"), LossKernel::unfused};
+       }},
+      {"embedding: ids uniform",
+       [&](const Row& r) {
+         return Embedding{n(r, "tokens"), n(r, "hidden"), n(r, "vocab")};
+       }},
+      {"gather rows",
+       [&](const Row& r) {
+         return Permute{n(r, "tokens"), n(r, "hidden"), n(r, "top_k")};
        }},
   };
   const std::vector<Row> rows = measured();

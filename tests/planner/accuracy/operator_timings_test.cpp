@@ -90,6 +90,23 @@ TEST_CASE("shipped timings of an H100: most operators are priced within a tenth"
     REQUIRE(group != groups.end());
     CHECK_MESSAGE(group->mean < 7, name);
   }
+  for (const char* name : {"grouped product", "gather rows", "fp8 product, scale a tensor, fast"}) {
+    for (const OperatorGroup& group : groups)
+      if (group.name == name) CHECK_MESSAGE(group.mean < 7, name);
+  }
+}
+
+TEST_CASE("grouped products of an H200 are priced as well as those of an H100") {
+  const auto timings =
+      planner::operator_timings(SHARDPLAN_SOURCE_DIR "/configs/kernels/pytorch-operators.csv",
+                                "h200-sxm-141gb", fixtures::configs());
+  int held = 0;
+  for (const OperatorGroup& group : planner::operator_groups(timings)) {
+    if (group.name != "grouped product") continue;
+    CHECK(group.mean < 7);
+    ++held;
+  }
+  CHECK(held == 2);
 }
 
 }  // namespace operator_timings_test
