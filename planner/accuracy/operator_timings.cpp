@@ -105,6 +105,16 @@ struct Timed {
   // With sums that stay in the tensor cores: the geometric mean of nine pairs, on an H100 and an
   // H200 (configs/kernels/pytorch-operators.csv).
   Price fast_fp8_product(const Row& r) const { return *fp8_product(r) * 0.947; }
+  Price of_routed(const Row& r) const {
+    constexpr std::int64_t width = 1408;  // of every timing, and in no column
+    return of(eager, Activation{r["tokens"] * r["top_k"], width, true, false});
+  }
+  // `each`: bytes of an element, where the table does not state them all.
+  Price streamed(const Row& r, double each) const {
+    const double all = r.number("bytes");
+    return streaming_time(Bytes(all > 0 ? all : each * r.number("tokens") * r.number("hidden")), 1,
+                          device);
+  }
   Price passes(const Op& op) const {
     if (forward) return pass(op, Pass::forward);
     return *pass(op, Pass::input_gradient) + *pass(op, Pass::weight_gradient);
@@ -136,7 +146,7 @@ Timed::Price sum(const Timed::Price& a, const Timed::Price& b) {
 }
 
 // By full name.
-constexpr std::array<Known, 25> priced_operators{{
+constexpr std::array<Known, 30> priced_operators{{
     {"rms_norm",
      [](const Timed& t, const Row& r) {
        return t.of(t.eager, Norm{r["tokens"], r["hidden"], Normalization::rmsnorm});
@@ -235,6 +245,13 @@ constexpr std::array<Known, 25> priced_operators{{
     {"fp8 product, scale a tensor", [](const Timed& t, const Row& r) { return t.fp8_product(r); }},
     {"fp8 product, scale a tensor, fast",
      [](const Timed& t, const Row& r) { return t.fast_fp8_product(r); }},
+    {"fp8 product, scale a row",  // as they were timed
+     [](const Timed& t, const Row& r) { return t.fast_fp8_product(r); }},
+    {"silu times on routed rows", [](const Timed& t, const Row& r) { return t.of_routed(r); }},
+    {"unfused silu times on routed rows",
+     [](const Timed& t, const Row& r) { return t.of_routed(r); }},
+    {"copy fp32", [](const Timed& t, const Row& r) { return t.streamed(r, 4 + 4); }},
+    {"cast fp32 to bf16", [](const Timed& t, const Row& r) { return t.streamed(r, 4 + 2); }},
 }};
 
 // "fp8 product: scale a row" and "fp8 product, scale a row" are one name.
