@@ -1,5 +1,4 @@
 #include <fmt/format.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -14,6 +13,7 @@
 #include "costmodel/base/input_file.hpp"
 #include "costmodel/base/output_file.hpp"
 #include "costmodel/cli/help.hpp"
+#include "costmodel/cli/process.hpp"
 #include "costmodel/cli/terminal.hpp"
 #include "planner/commands/commands.hpp"
 #include "planner/commands/help_command.hpp"
@@ -49,18 +49,8 @@ std::string inputs_text() {
   return text;
 }
 
-// The price of a plan takes 150 KiB of stack; with less a process ends without a word.
-void require_stack() {
-  constexpr rlim_t least = 256 << 10;
-  struct rlimit stack;
-  if (getrlimit(RLIMIT_STACK, &stack) != 0 || stack.rlim_cur >= least) return;
-  throw costmodel::ConfigError(
-      {}, fmt::format("shardplan: a stack of {} KiB is too small", stack.rlim_cur >> 10),
-      "ulimit -s 8192 gives the usual one");
-}
-
 int run(int count, char** arguments) {
-  require_stack();
+  costmodel::require_process("shardplan");
   if (count == 1) {
     tell(planner::opening());
     return 2;

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <new>
 #include <numeric>
 #include <utility>
 
@@ -85,11 +86,15 @@ Block Arena::take(MemoryKind kind, std::size_t bytes) {
 
 void Arena::give_back(MemoryKind kind, void* data, std::size_t bytes) {
   used_[index(kind)] -= bytes;
-  auto& list = spare_[bytes];
-  const auto place = reuse_ == Reuse::latest
-                         ? list.end()
-                         : std::ranges::lower_bound(list, data, std::greater<void*>());
-  list.insert(place, data);
+  try {
+    auto& list = spare_[bytes];
+    const auto place = reuse_ == Reuse::latest
+                           ? list.end()
+                           : std::ranges::lower_bound(list, data, std::greater<void*>());
+    list.insert(place, data);
+  } catch (const std::bad_alloc&) {  // no room to remember it: destructors come here
+    memory_.release(data);
+  }
 }
 
 void Arena::restart_marks() {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <new>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -23,6 +24,20 @@ void stay_on_this_thread() {
   thread_local const bool alone = (omp_set_num_threads(1), true);
   static_cast<void>(alone);
 #endif
+}
+
+// oneDNN makes its kernels in the first product of a process, and a process that has no memory for
+// them ends by a signal there: more than they take is asked for before. Throws std::bad_alloc.
+void make_kernels() {
+  [[maybe_unused]] static const bool made = [] {
+    constexpr std::size_t room = std::size_t{32} << 20;
+    constexpr dnnl_dim_t n = 16;
+    ::operator delete(::operator new(room));
+    const std::vector<float> ones(n * n, 1);
+    std::vector<float> product(n * n);
+    return dnnl_sgemm('N', 'N', n, n, n, 1, ones.data(), n, ones.data(), n, 0, product.data(), n) ==
+           dnnl_success;
+  }();
 }
 
 void multiply_as_stored(const Gemm& g, const float* a, const float* b, float* c) {
@@ -67,6 +82,7 @@ void multiply_panels(const Gemm& g, const float* a, const float* b, float* c) {
 
 void multiply_floats(const Gemm& g, const float* a, const float* b, float* c) {
   stay_on_this_thread();
+  make_kernels();
   (collides(g) ? multiply_panels : multiply_as_stored)(g, a, b, c);
 }
 

@@ -6,6 +6,7 @@
 #include "costmodel/base/console.hpp"
 #include "costmodel/base/error.hpp"
 #include "costmodel/base/escape.hpp"
+#include "costmodel/cli/process.hpp"
 #include "runtime/backend/transport.hpp"
 #include "runtime/ranks/launch.hpp"
 
@@ -14,6 +15,7 @@ namespace runtime {
 int status_of(const std::string& command, const std::function<int()>& run) {
   std::signal(SIGXFSZ, SIG_IGN);  // a write beyond the shell's limit on files fails with a message
   try {
+    costmodel::require_process(command);
     return run();
   } catch (const costmodel::ConfigError& fault) {
     let_others_speak();

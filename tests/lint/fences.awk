@@ -65,6 +65,7 @@ BEGIN {
   library("^(cblas|dnnl|oneapi/)", "^runtime/cpu/gemm[^/]*\\.[ch]pp$")
   library("^(cuda|cublas|cudnn|nccl|nv|curand|cusolver|cusparse|cub/|thrust/|cooperative_groups|mma\\.h|driver_types)",
           "^runtime/cuda/")
+  library("^execinfo\\.h$", "^costmodel/cli/process\\.cpp$")
   library("^sodium\\.h$", "^runtime/ranks/tcp_proof\\.cpp$")
   library("^mpi\\.h$", "^runtime/ranks/mpi_transport\\.cpp$|^tests/runtime/ranks/mpi/one_thread\\.cpp$")
   library("^(coin/)?(Cbc|Osi|Coin|Clp|Cgl)", "^planner/solvers/milp\\.cpp$")

@@ -14,6 +14,7 @@
 #include "tests/costmodel/support/fixtures.hpp"
 #include "tests/golden.hpp"
 #include "tests/run_program.hpp"
+#include "tests/sanitized.hpp"
 
 namespace run_cli_test {
 
@@ -293,6 +294,21 @@ TEST_CASE("a run out of memory ends with 4 and says where, how much, and the lim
   CHECK(contains(done.err, ", pipeline rank "));
   CHECK(contains(done.err, "making its weights and states: out of memory: "));
   CHECK(contains(done.err, " of 1048576 bytes in use"));
+}
+
+TEST_CASE("where a process may have little memory, a run ends with a status and by no signal") {
+  if (sanitized) return;  // whose shadow takes more
+  const Scratch scratch;
+  for (int mebibytes = 90; mebibytes <= 150; mebibytes += 15) {
+    const std::string limited =
+        fmt::format("ulimit -v {}; cd {}; exec '{}' run tiny-gpt-cpu > out 2> err",
+                    mebibytes * 1024, scratch.path().string(), SHARDPLAN_EXECUTABLE);
+    const int ended = std::system(limited.c_str());
+    CAPTURE(mebibytes);
+    CAPTURE(scratch.read("err"));
+    CHECK(WIFEXITED(ended));
+    CHECK(WEXITSTATUS(ended) < 128);
+  }
 }
 
 TEST_CASE("an mpi run without mpirun says how to start it") {
