@@ -23,11 +23,11 @@ Evaluator::Evaluator(ModelSpec model, ClusterSpec cluster, TrainingSpec training
     : on_{std::move(model), std::move(cluster), std::move(training)},
       parameters_{parameter_count(on_.model), active_parameter_count(on_.model),
                   trained_parameters(on_.model, on_.training.fine_tuning)} {
-  const ParallelPlan whole;
+  const ParallelPlan one;
   const LayerMix all = layer_mix(on_.model, 0, static_cast<int>(on_.model.layers), {});
   const auto add = [&](LayerKind kind, int count) {
     const LayerKind mask = on_.model.causal && !kind.of_tower() ? kind : LayerKind::encoder;
-    model_flops_ += costmodel::model_flops(op_list(kind, whole), mask) *
+    model_flops_ += costmodel::model_flops(op_list(kind, one), mask) *
                     (static_cast<double>(count) * static_cast<double>(on_.training.global_batch));
   };
   for (const LayerCount& own : layer_counts_of(on_.model, all)) add(own.kind, own.number);
@@ -326,8 +326,8 @@ CountedPeak Evaluator::counted_peak(const Estimate& e) {
   if (!trace.known()) return counted;
   counted.allocated += rounding(trace.samples[trace.peak]);
   // Before it fails, the allocator gives back what it had only cached.
-  const Bytes beside = stack.context - workspaces(on_.model, on_.cluster.device, stack),
-              most = max(e.capacity - beside, counted.allocated);
+  const Bytes rest = stack.context - workspaces(on_.model, on_.cluster.device, stack),
+              most = max(e.capacity - rest, counted.allocated);
   const Bytes wanted = max(trace.reserved, counted.allocated);
   if (e.peak > e.capacity) return {counted.allocated, wanted, wanted};
   return {counted.allocated, min(wanted, most), wanted};

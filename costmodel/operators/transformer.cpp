@@ -170,7 +170,7 @@ TensorId LayerBuilder::after_experts(TensorId x) {
   mark(routed, Region::experts);
   if (model_.shared_experts > 0) {
     const std::size_t own = list_.nodes.size();
-    // Beside the exchange they keep what they gathered (Megatron-LM, core/transformer/moe/
+    // Concurrent with the exchange they keep what they gathered (Megatron-LM, core/transformer/moe/
     // shared_experts.py, pre_forward_comm).
     const TensorId gathered = split(normed);
     TensorId shared =

@@ -313,7 +313,7 @@ const std::vector<Outcome>& outcomes() {
 
 // Left out are reports that do not state what memory depends on: Megatron-LM#1000 (fp32 by omission
 // or not, sequence parallelism), axolotl#1717 by FSDP and #2531 (what is on the host, how weights
-// are loaded), verl_megatron_practice#2 (the rollout engine beside it).
+// are loaded), verl_megatron_practice#2 (the rollout engine on the same device).
 TEST_CASE(
     "of public reports of jobs that ran or ran out of memory, the verdict is right but for "
     "five of 31") {
