@@ -324,7 +324,8 @@ CountedPeak Evaluator::counted_peak(const Estimate& e) {
   CountedPeak counted = counted_by_stack(e);
   const MemoryTrace trace = memory_trace(e.plan);
   if (!trace.known()) return counted;
-  counted.allocated += rounding(trace.samples[trace.peak]);
+  // XLA plans its buffers; PyTorch's allocator, which has workspaces, does not split every block.
+  if (stack.workspaces > 0) counted.allocated += rounding(trace.samples[trace.peak]);
   // Before it fails, the allocator gives back what it had only cached.
   const Bytes rest = stack.context - workspaces(on_.model, on_.cluster.device, stack),
               most = max(e.capacity - rest, counted.allocated);
