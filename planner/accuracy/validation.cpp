@@ -204,9 +204,10 @@ void add_sources(const Rows& rows, ValidationSummary& summary) {
     if (memory.rows > 0) {
       summary.memory_by_source[source] = memory;
       summary.memory_macro += memory.mape;
-      for (const ValidationRow& row : own)
+      for (const ValidationRow& row : own) {
         if (row.counts() && !row.counted.empty())
           summary.counted_by_source[source].insert(row.counted);
+      }
     }
     const FitFigures fits = verdicts_of(own);
     if (fits.fitted + fits.did_not_fit > 0) summary.fits_by_source[source] = fits;
