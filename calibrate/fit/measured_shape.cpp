@@ -211,10 +211,11 @@ void read_exchange(MapReader& shape, const Figures& f, Measurement& m) {
   if (!tokens || !hidden || !top_k) throw NotPriced{"its shape is not known"};
   if (f.says("low latency") || f.says("pplx"))
     throw NotPriced{"kernels for few tokens, of inference, are not priced"};
-  if (f.says("HybridEP") && f.timing == "torch api")
+  const bool hybrid = f.says("HybridEP");
+  if (hybrid && f.timing == "torch api")
     throw NotPriced{"the call around kernels that another entry measures"};
   run.routing.dispatcher = Dispatcher::deepep;
-  if (f.says("HybridEP") && local) {  // its test sends the probabilities both ways
+  if (hybrid && local) {  // its test sends the probabilities both ways
     run.routing.experts = static_cast<std::int64_t>(*local * run.ranks);
     run.routed = *tokens;
   }
