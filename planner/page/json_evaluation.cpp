@@ -16,6 +16,7 @@
 #include "planner/page/json_shown.hpp"
 #include "planner/page/svg_bar.hpp"
 #include "planner/report/html_table.hpp"
+#include "planner/search/grid_search.hpp"
 
 namespace planner {
 
@@ -99,7 +100,7 @@ std::string verdict_html(const Json& e) {
                       bytes_figure(at(e, {"memory", "peak_bytes"})),
                       bytes_figure(at(e, {"memory", "capacity_bytes"})),
                       fits == Json(false) ? "<b class=\"bad\">it does not fit</b>" : "it fits",
-                      chance.is_number() ? fmt::format(" (chance {})", share_figure(chance)) : "");
+                      chance.is_number() ? fmt::format(" (chance {})", chance_text(chance)) : "");
   if (const Json& host = at(e, {"memory", "host_bytes"}); host.is_number() && host > 0)
     html += fmt::format(" A node's host keeps {}.", bytes_figure(host));
   if (const Json& drives = at(e, {"memory", "nvme_bytes"}); drives.is_number())
@@ -336,11 +337,14 @@ std::string memory_bars(const Json& memory, const std::vector<Stages>& groups, d
 // Empty where the operator is not known.
 std::string peak_note(const Json& peak) {
   if (!at(peak, {"operator"}).is_string()) return "";
+  const bool step = at(peak, {"layer"}).is_null();
   std::string html = fmt::format(
-      "<p class=\"note\">The peak is on stage {}, in the {} pass of a layer of kind {}: {} works "
-      "on {}",
-      count_figure(at(peak, {"stage"})), html_text(words(at(peak, {"pass"}))),
-      html_text(words(at(peak, {"layer"}))), html_text(words(at(peak, {"operator"}))),
+      "<p class=\"note\">The peak is on stage {}, in the {}: {} {} {}",
+      count_figure(at(peak, {"stage"})),
+      step ? "optimizer's step"
+           : html_text(fmt::format("{} pass of a layer of kind {}", words(at(peak, {"pass"})),
+                                   words(at(peak, {"layer"})))),
+      html_text(words(at(peak, {"operator"}))), step ? "take" : "works on",
       bytes_figure(at(peak, {"working_bytes"})));
   if (number_at(peak, {"tensor_bytes"}) > 0) {
     html += fmt::format("; of the activations kept for backward, {} takes most: {}",

@@ -132,7 +132,7 @@ std::string bar_of(const MemorySample& own, Bytes full) {
 }  // namespace
 
 std::string pass_text(const MemorySample& own) {
-  if (own.pass == MemorySample::Pass::step) return "the optimizer's step";
+  if (own.pass == MemorySample::Pass::step) return "optimizer's step";
   return fmt::format("{} of layer {} of stage {}, {}, micro-batch {}",
                      memory_pass_names[static_cast<std::size_t>(own.pass)], own.number, own.stage,
                      describe(own.layer), own.micro_batch);

@@ -26,6 +26,18 @@ TEST_CASE("evaluate, unlike stages and replicas have pages too") {
   }
 }
 
+TEST_CASE("a peak in the optimizer's step is in no layer") {
+  const Scratch scratch;
+  const Both plan = both(
+      "evaluate llama-3-8b --gpus 8xh100 --framework megatron-bridge "
+      "--set plan={tp:\t1,pp:\t1,dp:\t8,zero:\t1,micro_batch:\t1,recompute:\tfull}",
+      scratch);
+  CHECK(plan.json["memory"]["peak_at"]["layer"].is_null());
+  CHECK(has(plan.page, "in the optimizer's step: gradients in fp32 take "));
+  CHECK_FALSE(has(plan.page, "the the "));
+  CHECK_FALSE(has(plan.page, "kind null"));
+}
+
 TEST_CASE("communication that is hidden is hatched, and has a column; none where nothing is") {
   const Scratch scratch;
   const Both some = both(
