@@ -121,12 +121,12 @@ std::optional<Estimate> kept_plan(const Scenario& changed, const ParallelPlan& o
   return evaluator.estimate(plan);
 }
 
-// The plan that `plan` names in a changed scenario, as far as a hundredth of a second of its search
-// for layouts goes, since tens of scenarios are tried; nothing where nothing fits.
+// The plan that `plan` names in a changed scenario, or one that takes longer: its search for
+// layouts ends after a hundredth of a second, since tens of scenarios are tried. Nothing where
+// nothing fits.
 std::optional<Estimate> best_of(Scenario changed, const Attempts& diagnosis) {
   if (diagnosis.stopped && diagnosis.stopped()) return {};
   if (diagnosis.own != nullptr) return kept_plan(changed, *diagnosis.own);
-  changed.search.top = 1;
   Evaluator evaluator(changed.model, changed.cluster, changed.training);
   if (search(leanest_part(changed), evaluator, diagnosis.stopped).plans.empty()) return {};
   const Reach reach = usual_reach(changed);
