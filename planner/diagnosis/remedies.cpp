@@ -124,7 +124,7 @@ std::optional<Estimate> kept_plan(const Scenario& changed, const ParallelPlan& o
 // The plan that `plan` names in a changed scenario, or one that takes longer: its search for
 // layouts ends after a hundredth of a second, since tens of scenarios are tried. Nothing where
 // nothing fits.
-std::optional<Estimate> best_of(Scenario changed, const Attempts& diagnosis) {
+std::optional<Estimate> best_of(const Scenario& changed, const Attempts& diagnosis) {
   if (diagnosis.stopped && diagnosis.stopped()) return {};
   if (diagnosis.own != nullptr) return kept_plan(changed, *diagnosis.own);
   Evaluator evaluator(changed.model, changed.cluster, changed.training);
