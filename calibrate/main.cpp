@@ -42,13 +42,18 @@ const costmodel::Program& calibrate_program() {
                          "A100-PCIe-80GB --base a100-pcie-80gb --out mine.yaml",
                          "shardplan calibrate --backend cpu --out cpu.yaml --cluster-out "
                          "machine.yaml",
-                         "shardplan run tiny-gpt-cpu --calibrated machine.yaml"},
+                         "shardplan run tiny-gpt-cpu --calibrated machine.yaml",
+                         "shardplan calibrate --backend cpu --profile cpu.yaml --for tiny-gpt-cpu "
+                         "--out cpu2.yaml"},
             .usages =
                 {"shardplan calibrate --from FILE ... [--base NAME] [flags]",
                  "shardplan calibrate --from-log [JOB:]LOG ... [--job FILE] [--out CLUSTER.yaml]",
                  "shardplan calibrate --from-trace [JOB:]TRACE ... [--scenario FILE] [--out "
                  "CLUSTER.yaml]",
-                 "shardplan calibrate --backend cpu|cuda --out DEVICE.yaml [flags]",
+                 "shardplan calibrate --backend cpu|cuda --out DEVICE.yaml [--for SCENARIO] "
+                 "[flags]",
+                 "shardplan calibrate --backend cpu|cuda --profile DEVICE.yaml --for SCENARIO "
+                 "[--out FILE]",
                  "shardplan calibrate --backend cpu --compare SCENARIO [--profile FILE]",
                  "shardplan calibrate --backend cpu --check DEVICE.yaml"}}},
       .flags = {
@@ -96,6 +101,11 @@ const costmodel::Program& calibrate_program() {
            .help = "about how long (default 3, of a GPU 2; with --quick 0.5)",
            .only_for = "cpu cuda"},
           {.name = "quick", .help = "fewer and smaller shapes", .only_for = "cpu cuda"},
+          {.name = "for",
+           .value = "SCENARIO",
+           .help = "also measure the scenario's operators at their very shapes, where the profile "
+                   "lacks them",
+           .only_for = "cpu cuda"},
           {.name = "then-run",
            .value = "SCENARIO",
            .help = "shardplan run SCENARIO --calibrated with what was written",
@@ -107,8 +117,10 @@ const costmodel::Program& calibrate_program() {
            .only_for = "cpu"},
           {.name = "profile",
            .value = "FILE",
-           .help = "the device by which --compare predicts",
-           .only_for = "cpu"},
+           .help = "the device by which --compare predicts; with --for the one, measured before, "
+                   "to which is added what it lacks: nothing else is measured, and without --out "
+                   "only listed",
+           .only_for = "cpu cuda"},
           {.name = "check",
            .value = "FILE",
            .help = "predict 20 models that no calibration measures by this device, and time them",
@@ -155,11 +167,29 @@ void then_run(const std::string& scenario, const std::string& profile) {
   usage(fmt::format("{} cannot be started", program), "build or install it there");
 }
 
+// Of --for and --profile.
+void set_subject(const CommandLine& line, calibrate::CpuRequest& request) {
+  request.scenario = line.word("for");
+  request.profile = line.word("profile");
+  request.path = costmodel::config_path(line.words("config-path"), line.words("allow-path"));
+  request.message = [quiet = line.has("quiet")](const std::string& text) {
+    if (!quiet) costmodel::print_message(text);
+  };
+  if (request.profile.empty()) return;
+  if (request.scenario.empty())
+    usage("--profile has nothing to measure", "write --for SCENARIO, or --compare SCENARIO");
+  for (const char* flag : {"cluster-out", "quick"}) {
+    if (line.has(flag))
+      usage(fmt::format("--{} is of a new profile", flag), "leave it out, or --profile");
+  }
+}
+
 calibrate::CpuRequest request_of(const CommandLine& line, const std::string& command,
                                  const std::string& backend) {
   calibrate::CpuRequest request;
   request.out = line.word("out");
   request.cluster_out = line.word("cluster-out");
+  set_subject(line, request);
   if (request.out.empty()) {
     usage(fmt::format("--backend {} has no place to write to", backend),
           "write --out FILE: the device's profile");
@@ -173,7 +203,20 @@ calibrate::CpuRequest request_of(const CommandLine& line, const std::string& com
   return request;
 }
 
+// Whether --for only lists.
+bool lists(const CommandLine& line) {
+  return line.has("for") && line.has("profile") && !line.has("out");
+}
+
+int list_shapes(const CommandLine& line, const char* backend) {
+  calibrate::CpuRequest request;
+  set_subject(line, request);
+  costmodel::write_standard_output(calibrate::lacking_of(request, runtime::backend_named(backend)));
+  return 0;
+}
+
 int measure_gpu(const CommandLine& line, const std::string& command) {
+  if (lists(line)) return list_shapes(line, "cuda");
   const std::string report = calibrate::calibrate_gpu(request_of(line, command, "cuda"));
   if (!line.has("quiet"))
     costmodel::print_report((costmodel::overwrites_lines(STDERR_FILENO) ? "\n" : "") + report);
@@ -211,6 +254,7 @@ int measure_this_machine(const CommandLine& line, const std::string& command) {
     costmodel::print_report(calibrate::check_profile(line.word("check"), path));
     return 0;
   }
+  if (lists(line)) return list_shapes(line, "threads");
   calibrate::CpuRequest request = request_of(line, command, "cpu");
   const auto measure = [&] {
     const std::string report = calibrate::calibrate_cpu(request);

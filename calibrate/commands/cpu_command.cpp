@@ -4,11 +4,13 @@
 
 #include <algorithm>
 
+#include "calibrate/commands/for_command.hpp"
 #include "calibrate/profile/cpu_profile.hpp"
 #include "costmodel/base/error.hpp"
 #include "costmodel/base/output_file.hpp"
 #include "costmodel/base/path.hpp"
 #include "costmodel/config/yaml.hpp"
+#include "costmodel/machine/device_reader.hpp"
 
 namespace calibrate {
 
@@ -23,9 +25,19 @@ std::string device_beside(const std::string& device, const std::string& cluster)
 
 // The header of the part file; measurements under another header are not reused.
 std::string header_of(const CpuRequest& request, const Machine& machine, const Ranks& ranks) {
-  return fmt::format("shardplan calibrate --backend cpu{}; {}; {} cores; {} {}; {}; {}",
-                     request.quick ? " --quick" : "", machine.processor, machine.cores, ranks.count,
-                     ranks.are, machine.products, machine.compiler);
+  return fmt::format("shardplan calibrate --backend cpu{}{}; {}; {} cores; {} {}; {}; {}",
+                     request.quick ? " --quick" : "", shapes_asked(request), machine.processor,
+                     machine.cores, ranks.count, ranks.are, machine.products, machine.compiler);
+}
+
+// The profile that is given, whose pace is that of what is added to it.
+std::optional<Profile> given_profile(const CpuRequest& request, const std::string& processor) {
+  if (request.profile.empty()) return std::nullopt;
+  Profile profile = profile_named(request.profile, request.path);
+  require_measured_on(profile, processor);
+  require_writable(request.out);  // which is not the profile itself
+  if (profile.device.yardstick > Seconds(0)) set_pace_reference(profile.device.yardstick);
+  return profile;
 }
 
 }  // namespace
@@ -54,19 +66,53 @@ std::string longer_than_asked(Seconds asked, Seconds took) {
                      asked.value);
 }
 
+std::string shapes_asked(const CpuRequest& request) {
+  return (request.profile.empty() ? "" : " --profile " + request.profile) +
+         (request.scenario.empty() ? "" : " --for " + request.scenario);
+}
+
+std::string lacking_of(const CpuRequest& request, const runtime::Backend& backend) {
+  const Subject subject = subject_of(request.scenario, request.path, backend);
+  const Profile profile = profile_named(request.profile, request.path);
+  return lacking_text(lacking_shapes(subject, profile.device), subject.precision(), profile.name,
+                      subject.name);
+}
+
 std::string calibrate_cpu(const CpuRequest& request) {
   const Machine machine = this_machine();
   const Ranks ranks = request.ranks.value_or(Ranks{.count = machine.cores});
-  const auto tasks = cpu_tasks(request.quick, machine.cores, ranks);
+  std::optional<Subject> subject;
+  if (!request.scenario.empty()) {
+    subject = subject_of(request.scenario, request.path, runtime::backend_named("threads"));
+    require_memory(*subject);
+  }
+  const auto given = given_profile(request, machine.processor);
   PartFile part(request.out + ".part", header_of(request, machine, ranks));
   for (const Record& r : part.records())
     if (r.op == "yardstick") set_pace_reference(r.time.median);
   const Clock clock = wall_clock();
   const Seconds begin = clock(), asked(60 * request.minutes);
-  run_tasks(tasks, asked, part, clock, [&](std::size_t done, const std::string& name, double left) {
-    if (request.progress) request.progress(done, tasks.size(), name, left);
-  });
-  const auto device = device_profile(part.records(), machine, request.command);
+  const auto run = [&](const std::vector<Task>& tasks, Seconds time) {
+    run_tasks(tasks, time, part, clock,
+              [&](std::size_t done, const std::string& name, double left) {
+                if (request.progress) request.progress(done, tasks.size(), name, left);
+              });
+  };
+  Value device;
+  if (given) {
+    device = given->value;
+  } else {
+    run(cpu_tasks(request.quick, machine.cores, ranks), asked * (subject ? 0.75 : 1));
+    device = device_profile(part.records(), machine, request.command);
+  }
+  if (subject) {
+    const DeviceSpec known = read_device(device, request.out);
+    request.message(lacking_text(lacking_shapes(*subject, known), subject->precision(),
+                                 given ? given->name : "the grid", subject->name));
+    run(cpu_shape_tasks(*subject, known, request.quick),
+        max(asked - (clock() - begin), asked * 0.25));
+    note_shapes(device, part.records(), machine.date, request.command);
+  }
   write_file(request.out, to_yaml(device));
   if (!request.cluster_out.empty()) {
     const auto cluster = cluster_profile(part.records(), machine, ranks, request.command,

@@ -2,16 +2,20 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <memory>
+#include <optional>
 #include <span>
 #include <utility>
 #include <vector>
 
+#include "calibrate/commands/for_command.hpp"
 #include "calibrate/commands/gpu_tasks.hpp"
 #include "calibrate/measure/machine.hpp"
 #include "calibrate/profile/gpu_profile.hpp"
 #include "costmodel/base/output_file.hpp"
 #include "costmodel/config/yaml.hpp"
+#include "costmodel/machine/device_reader.hpp"
 #include "runtime/backend/cuda_library.hpp"
 #include "runtime/devices/gpu_sensors.hpp"
 
@@ -24,9 +28,9 @@ namespace {
 // The header of the part file; measurements under another header are not reused.
 std::string header_of(const CpuRequest& request, const runtime::CudaReport& report) {
   return fmt::format(
-      "shardplan calibrate --backend cuda{}, caches cold; {}; driver {}; runtime {}; cuBLASLt {}",
-      request.quick ? " --quick" : "", report.gpus.front().name, report.versions.driver,
-      report.versions.runtime, report.versions.cublas);
+      "shardplan calibrate --backend cuda{}{}, caches cold; {}; driver {}; runtime {}; cuBLASLt {}",
+      request.quick ? " --quick" : "", shapes_asked(request), report.gpus.front().name,
+      report.versions.driver, report.versions.runtime, report.versions.cublas);
 }
 
 // The first GPU as a device in each precision, the first of which is measured completely.
@@ -40,6 +44,11 @@ class Benches {
     for (const auto& bench : benches_) all_.push_back(bench.get());
   }
   std::span<GpuBench* const> all() const { return all_; }
+  GpuBench& in(Precision precision, const runtime::CudaReport& report) const {
+    const auto found = std::ranges::find(all_, precision, &GpuBench::precision);
+    if (found != all_.end()) return **found;
+    throw runtime::RunFault(0, runtime::fp8_missing({report.gpus.front()}));
+  }
 
  private:
   void add(const runtime::CudaPlugin& cuda, Precision precision) {
@@ -68,26 +77,49 @@ std::string settled_text(const Settled& clocks) {
 }  // namespace
 
 std::string calibrate_gpu(const CpuRequest& request) {
+  std::optional<Subject> subject;
+  if (!request.scenario.empty())
+    subject = subject_of(request.scenario, request.path, runtime::backend_named("cuda"));
+  std::optional<Profile> given;
+  if (!request.profile.empty()) given = profile_named(request.profile, request.path);
+  require_writable(request.out);  // which is not one of these
   const runtime::CudaPlugin& cuda = runtime::cuda_plugin();
   const runtime::CudaReport report = cuda.report();
+  if (given) require_measured_on(*given, report.gpus.front().name);
   const Clock clock = wall_clock();
   const Seconds begin = clock();
   const Benches benches(cuda, report);
   GpuBench& bench = *benches.all().front();
-  const auto tasks = gpu_tasks(benches.all(), gpu_shapes(request.quick));
   PartFile part(request.out + ".part", header_of(request, report));
   const std::string settled = settled_text(settle_clocks(bench));
   runtime::GpuGauge gauge(runtime::load_nvml(), report.gpus.front().bus, Seconds(0.2));
   const Clock measuring = measuring_clock(benches.all());
-  run_tasks(tasks, Seconds(60 * request.minutes), part, measuring,
-            [&](std::size_t done, const std::string& name, double left) {
-              if (request.progress) request.progress(done, tasks.size(), name, left);
-            });
-  auto state = gauge.stop();
+  const Seconds asked(60 * request.minutes);
+  const auto run = [&](const std::vector<Task>& tasks, Seconds time) {
+    run_tasks(tasks, time, part, measuring,
+              [&](std::size_t done, const std::string& name, double left) {
+                if (request.progress) request.progress(done, tasks.size(), name, left);
+              });
+  };
+  std::vector<std::pair<std::string, std::string>> state;
+  const auto measured = [&] {
+    return gpu_profile(part.records(), bench.precision, report, this_machine().date,
+                       request.command, state);
+  };
+  if (!given)
+    run(gpu_tasks(benches.all(), gpu_shapes(request.quick)), asked * (subject ? 0.75 : 1));
+  if (subject) {
+    const DeviceSpec known = given ? given->device : read_device(measured(), request.out);
+    request.message(lacking_text(lacking_shapes(*subject, known), subject->precision(),
+                                 given ? given->name : "the grid", subject->name));
+    run(gpu_shape_tasks(benches.in(subject->precision(), report), *subject, known),
+        max(asked - measuring(), asked * 0.25));
+  }
+  state = gauge.stop();
   state.emplace_back("clocks", settled);
   state.emplace_back("event_pair_s", fmt::format("{:.3g}", bench.timer.event_pair().value));
-  const auto profile = gpu_profile(part.records(), bench.precision, report, this_machine().date,
-                                   request.command, state);
+  Value profile = given ? given->value : measured();
+  if (subject) note_shapes(profile, part.records(), this_machine().date, request.command);
   write_file(request.out, to_yaml(profile));
   part.remove();
   return fmt::format(

@@ -37,22 +37,32 @@ Record record_of(const GpuBench& bench, const std::string& task, const Op& op, P
   return {task, std::string(measured_name(op)), pass, work.point, work.amount, time};
 }
 
-// One operator in each of its passes, with equal time.
+// One operator in some of its passes, with equal time.
+std::vector<std::pair<Pass, Timing>> time_passes(GpuBench& bench, const OpList& list,
+                                                 std::size_t node, const NodeWeights& weights,
+                                                 const Place& place,
+                                                 const std::vector<Pass>& passes,
+                                                 const StopRule& rule) {
+  NodeBench one(bench.device, bench.block, bench.number(), list, node, weights, place);
+  std::vector<std::pair<Pass, Timing>> times;
+  for (const Pass pass : passes) {
+    times.emplace_back(
+        pass, bench.timer.cold([&] { one.write_predecessor(pass); }, [&] { one.run(pass); },
+                               part_of(rule, 1 / static_cast<double>(passes.size()))));
+  }
+  return times;
+}
+
 std::vector<Record> time_node(GpuBench& bench, const std::string& task, const OpList& list,
                               std::size_t node, const NodeWeights& weights, const Place& place,
                               const StopRule& rule) {
   const Op& op = list.nodes[node].op;
-  NodeBench one(bench.device, bench.block, bench.number(), list, node, weights, place);
   std::vector<Pass> passes{Pass::forward};
   if (has_pass(op, Pass::input_gradient)) passes.push_back(Pass::input_gradient);
   if (std::holds_alternative<Linear>(op)) passes.push_back(Pass::weight_gradient);
   std::vector<Record> records;
-  for (const Pass pass : passes) {
-    const Timing time =
-        bench.timer.cold([&] { one.write_predecessor(pass); }, [&] { one.run(pass); },
-                         part_of(rule, 1 / static_cast<double>(passes.size())));
+  for (const auto& [pass, time] : time_passes(bench, list, node, weights, place, passes, rule))
     records.push_back(record_of(bench, task, op, pass, time));
-  }
   return records;
 }
 
@@ -95,23 +105,41 @@ void add_attention(std::vector<Task>& tasks, GpuBench& bench, const GpuShapes& s
   }
 }
 
-Place place_of(const SmallModel& m) {
-  const std::int64_t heads = m.heads, kv = m.llama ? m.kv_heads : m.heads;
-  return {.sequences = m.micro_batch,
-          .sequence = m.sequence,
-          .heads = heads,
-          .kv_heads = kv,
-          .all_heads = heads,
-          .head_dim = m.hidden / m.heads,
+// Of the first tensor rank.
+Place place_of(const Evaluator& evaluator, const ParallelPlan& plan) {
+  const ModelSpec& m = evaluator.model();
+  const std::int64_t sequence = evaluator.training().sequence;
+  return {.sequences = plan.micro_batch,
+          .sequence = sequence,
+          .heads = m.heads / plan.tp,
+          .kv_heads = m.kv_heads / plan.tp,
+          .all_heads = m.heads,
+          .head_dim = m.head_dim,
           .vocab = m.vocab,
           .seed = 1,
-          .dropout = m.llama ? 0 : m.dropout,
-          .loss_scale = 1.0 / static_cast<double>(m.sequence * m.micro_batch)};
+          .dropout = m.dropout,
+          .loss_scale = 1.0 / static_cast<double>(sequence * plan.micro_batch)};
+}
+
+// A layer as the runtime executes it on that rank.
+struct Layer {
+  runtime::LayerProgram program;
+  runtime::LayerParameters layout;
+};
+Layer layer_of(const Evaluator& evaluator, LayerKind kind, const ParallelPlan& plan) {
+  ParallelPlan unsharded = plan;
+  unsharded.tp = 1;
+  unsharded.sequence_parallel = false;
+  Layer layer{runtime::layer_program(evaluator.op_list(kind, plan), Recomputed::nothing), {}};
+  layer.layout =
+      runtime::layer_parameters(layer.program.list, evaluator.op_list(kind, unsharded),
+                                evaluator.model(), {.kind = kind}, plan.sequence_parallel);
+  return layer;
 }
 
 // The parameters of a node; a tied table counts as its own here.
-NodeWeights weights_of(const runtime::LayerParameters& layout, const runtime::LayerProgram& program,
-                       std::size_t node) {
+NodeWeights weights_of(const Layer& layer, std::size_t node) {
+  const auto& [program, layout] = layer;
   const auto size = [&](int parameter) {
     return parameter < 0 ? 0
                          : static_cast<std::int64_t>(
@@ -133,23 +161,21 @@ bool is_timed_in_layers(const Node& node) {
 
 std::vector<Record> time_layers(GpuBench& bench, const SmallModel& model, const StopRule& rule) {
   const auto evaluator = evaluator_of(model, {}, bench.precision);
-  const Place place = place_of(model);
+  const ParallelPlan plan = plan_of(model);
+  const Place place = place_of(evaluator, plan);
   const std::string task = model.name();
   std::vector<Record> records;
   std::set<std::pair<std::string, double>> seen;  // operators of one size
   for (const LayerKind kind : {LayerKind::embedding, LayerKind::block, LayerKind::head}) {
-    const auto program =
-        runtime::layer_program(evaluator.op_list(kind, plan_of(model)), Recomputed::nothing);
-    const auto layout = runtime::layer_parameters(program.list, program.list, evaluator.model(),
-                                                  {.kind = kind}, false);
-    for (std::size_t i = 0; i < program.list.nodes.size(); ++i) {
-      const Node& node = program.list.nodes[i];
+    const Layer layer = layer_of(evaluator, kind, plan);
+    const OpList& list = layer.program.list;
+    for (std::size_t i = 0; i < list.nodes.size(); ++i) {
+      const Node& node = list.nodes[i];
       if (!is_timed_in_layers(node)) continue;
       const auto work = measured_work(node.op, Pass::forward, bench.precision);
       if (!seen.insert({std::string(measured_name(node.op)), work.amount}).second) continue;
       const StopRule each = part_of(rule, 0.1);  // a layer has about ten such operators
-      for (auto& record :
-           time_node(bench, task, program.list, i, weights_of(layout, program, i), place, each))
+      for (auto& record : time_node(bench, task, list, i, weights_of(layer, i), place, each))
         records.push_back(std::move(record));
     }
   }
@@ -313,6 +339,32 @@ std::vector<Task> gpu_tasks(std::span<GpuBench* const> benches, const GpuShapes&
   for (GpuBench* const other : benches.subspan(1)) {
     add_products(tasks, *other, shapes.other_rows, shapes.other_sides,
                  in_precision("linear", other->precision));
+  }
+  return tasks;
+}
+
+std::vector<Task> gpu_shape_tasks(GpuBench& bench, const Subject& subject,
+                                  const DeviceSpec& device) {
+  std::vector<Task> tasks;
+  const auto all = lacking_shapes(subject, device);
+  for (std::size_t i = 0; i < all.size();) {
+    const LackingShape& first = all[i];
+    std::vector<Pass> passes;
+    for (; i < all.size() && all[i].kind == first.kind && all[i].node == first.node; ++i)
+      passes.push_back(all[i].pass);
+    const std::string name = shape_text(first.op, subject.precision());
+    tasks.push_back({name, 1, [=, &bench, &subject, &device](const StopRule& rule) {
+                       const Layer layer = layer_of(subject.evaluator, first.kind, subject.plan);
+                       const Place place = place_of(subject.evaluator, subject.plan);
+                       std::vector<Record> records;
+                       for (const auto& [pass, time] :
+                            time_passes(bench, layer.program.list, first.node,
+                                        weights_of(layer, first.node), place, passes, rule)) {
+                         records.push_back(
+                             shape_record(name, first.op, pass, time, device, subject.precision()));
+                       }
+                       return records;
+                     }});
   }
   return tasks;
 }

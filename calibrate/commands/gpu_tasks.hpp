@@ -6,7 +6,7 @@
 #include <span>
 #include <vector>
 
-#include "calibrate/commands/cpu_tasks.hpp"
+#include "calibrate/commands/for_command.hpp"
 #include "calibrate/measure/device_timer.hpp"
 #include "calibrate/measure/random_block.hpp"
 #include "calibrate/measure/settling.hpp"
@@ -42,6 +42,11 @@ GpuShapes gpu_shapes(bool quick);
 // What a layer consists of comes first: a calibration that is ended early has measured that. The
 // tasks refer to the benches: the first measures everything, the others only products.
 std::vector<Task> gpu_tasks(std::span<GpuBench* const> benches, const GpuShapes& shapes);
+
+// A task a node of the subject's layers of which the device lacks a shape. All arguments outlive
+// the tasks; the bench is in the subject's precision.
+std::vector<Task> gpu_shape_tasks(GpuBench& bench, const Subject& subject,
+                                  const costmodel::DeviceSpec& device);
 
 // Multiplies matrices of `side` squared until the GPU's clocks have settled.
 Settled settle_clocks(GpuBench& bench, std::int64_t side = 8192, const Settling& rule = {});

@@ -17,8 +17,9 @@ struct StageTimes {
   std::vector<OpRecorder::Entry> ops;
 };
 
-// Runs the evaluator's model with a plan of one device; timed on the thread's CPU clock. Throws
-// ConfigError when the runtime does not support the model.
+// Runs the evaluator's model with a plan of one device, or as the first of its tensor ranks, with
+// no others; timed on the thread's CPU clock. Throws ConfigError when the runtime does not support
+// the model.
 StageTimes time_stage(const costmodel::Evaluator& evaluator, const costmodel::ParallelPlan& plan,
                       const StopRule& rule);
 

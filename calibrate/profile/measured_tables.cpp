@@ -20,12 +20,6 @@ using Rates = std::map<Point, std::vector<double>>;  // measured at each point
 
 constexpr double one_point = 1.125;  // ratio of sizes
 
-double median_rate(std::vector<double> values) {
-  std::ranges::sort(values);
-  const std::size_t n = values.size();
-  return n % 2 == 1 ? values[n / 2] : std::sqrt(values[n / 2 - 1] * values[n / 2]);
-}
-
 // Merges neighbouring points: the geometric mean of their sizes, the median of their rates.
 void fill_curve(const Rates& rates, RateTable& table) {
   table.axes = {{}};
@@ -126,6 +120,12 @@ void bring_into_a_layer(const std::vector<Record>& records, RateTable& table) {
 }
 
 }  // namespace
+
+double median_rate(std::vector<double> values) {
+  std::ranges::sort(values);
+  const std::size_t n = values.size();
+  return n % 2 == 1 ? values[n / 2] : std::sqrt(values[n / 2 - 1] * values[n / 2]);
+}
 
 std::string in_a_layer(std::string_view op) { return std::string(op) + " in a layer"; }
 

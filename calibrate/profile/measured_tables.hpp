@@ -21,6 +21,9 @@ std::string in_precision(std::string_view op, costmodel::Precision precision);
 // The records of operators in that other precision, under the operators' own names.
 std::vector<Record> records_in(const std::vector<Record>& records, costmodel::Precision precision);
 
+// The middle one; of an even number the geometric mean of the middle two.
+double median_rate(std::vector<double> values);
+
 // One table per operator and pass, from the records of operators. Points measured more than once
 // count with their median; on a curve over bytes, points within a factor of 1.125 are merged. A
 // grid with missing points is cut to its complete rows. Its operator was timed in isolation, with

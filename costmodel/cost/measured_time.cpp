@@ -24,6 +24,27 @@ bool is_plain(const FlashAttention& o) {
 bool is_plain(const AttentionScores& o) { return o.key_count() == o.s; }
 bool is_plain(const AttentionContext& o) { return o.key_count() == o.s; }
 
+std::optional<Seconds> time_by(const RateTable* table, const MeasuredWork& work) {
+  if (table == nullptr) return std::nullopt;
+  if (table->shapes.empty()) return Seconds(work.amount / rate_at(*table, work.point));
+  const auto rate = rate_of(*table, work.sizes());
+  return rate ? std::optional(Seconds(work.amount / *rate)) : std::nullopt;
+}
+
+template <class Attention>
+MeasuredWork attended(const Attention& o, Pass pass, std::array<double, 2> heads) {
+  return {{static_cast<double>(o.s), static_cast<double>(o.head_dim)},
+          work_of(o, pass, 4).executed.value,
+          heads};
+}
+
+MeasuredWork streamed(double rows, double cols, Precision precision) {
+  const double bytes = rows * cols * storage_bytes(precision);
+  return {{bytes}, bytes, {rows}};
+}
+
+}  // namespace
+
 // A product's rate is that of its precision alone. All other operators compute in float on numbers
 // as they are stored, so a table of another precision that is stored alike serves as well.
 const RateTable* table_of(MeasuredOp op, Pass pass, const DeviceSpec& device, Precision precision) {
@@ -35,29 +56,6 @@ const RateTable* table_of(MeasuredOp op, Pass pass, const DeviceSpec& device, Pr
   }
   return op == MeasuredOp::linear ? nullptr : alike;
 }
-
-std::optional<Seconds> time_by(const RateTable* table, const MeasuredWork& work) {
-  if (table == nullptr) return std::nullopt;
-  return Seconds(work.amount / rate_at(*table, work.point));
-}
-
-MeasuredWork streamed(double bytes) { return {{bytes}, bytes}; }
-
-template <class Attention>
-MeasuredWork attended(const Attention& o, Pass pass) {
-  return {{static_cast<double>(o.s), static_cast<double>(o.head_dim)},
-          work_of(o, pass, 4).executed.value};
-}
-
-// The time of a product's bias, unless the following residual adds it.
-Seconds bias_time(const Op& op, Pass pass, const DeviceSpec& device, Precision precision) {
-  const auto* o = std::get_if<Linear>(&op);
-  if (o == nullptr || !o->bias || o->bias_in_residual) return {};
-  const auto bytes = streamed(biased_bytes(*o, precision).value);
-  return time_by(table_of(MeasuredOp::bias, pass, device, precision), bytes).value_or(Seconds(0));
-}
-
-}  // namespace
 
 std::optional<MeasuredOp> measured_op(const Op& op) {
   using Measured = std::optional<MeasuredOp>;
@@ -94,25 +92,39 @@ std::optional<MeasuredOp> measured_op(const Op& op) {
       op);
 }
 
+std::vector<double> MeasuredWork::sizes() const {
+  std::vector<double> all = point;
+  for (const double size : more)
+    if (size > 0) all.push_back(size);
+  return all;
+}
+
 std::string_view measured_name(const Op& op) {
   const auto measured = measured_op(op);
   return measured ? name_of(*measured) : "";
 }
 
 MeasuredWork measured_work(const Op& op, Pass pass, Precision precision) {
-  const double element = storage_bytes(precision);
-  const auto area = [element](const auto& o) {
-    return streamed(static_cast<double>(o.rows) * static_cast<double>(o.cols) * element);
+  const auto area = [&](const auto& o) {
+    return streamed(static_cast<double>(o.rows), static_cast<double>(o.cols), precision);
   };
   return std::visit(Visitor{
                         [](const Linear& o) -> MeasuredWork {
                           const auto m = static_cast<double>(o.m), n = static_cast<double>(o.n),
                                      k = static_cast<double>(o.k);
-                          return {{m, n, k}, 2 * m * n * k};
+                          return {{m, n, k}, 2 * m * n * k, {}};
                         },
-                        [&](const FlashAttention& o) { return attended(o, pass); },
-                        [&](const AttentionScores& o) { return attended(o, pass); },
-                        [&](const AttentionContext& o) { return attended(o, pass); },
+                        [&](const FlashAttention& o) {
+                          return attended(o, pass,
+                                          {static_cast<double>(o.sequences * o.heads),
+                                           static_cast<double>(o.sequences * o.kv_heads)});
+                        },
+                        [&](const AttentionScores& o) {
+                          return attended(o, pass, {static_cast<double>(o.batch)});
+                        },
+                        [&](const AttentionContext& o) {
+                          return attended(o, pass, {static_cast<double>(o.batch)});
+                        },
                         [&](const Softmax& o) { return area(o); },
                         [&](const Dropout& o) { return area(o); },
                         [&](const Norm& o) { return area(o); },
@@ -127,8 +139,11 @@ MeasuredWork measured_work(const Op& op, Pass pass, Precision precision) {
                     op);
 }
 
-Bytes biased_bytes(const Linear& op, Precision precision) {
-  return Bytes(static_cast<double>(op.m) * static_cast<double>(op.n) * storage_bytes(precision));
+Seconds measured_bias(const Op& op, Pass pass, const DeviceSpec& device, Precision precision) {
+  const auto* o = std::get_if<Linear>(&op);
+  if (o == nullptr || !o->bias || o->bias_in_residual) return {};
+  const auto work = streamed(static_cast<double>(o->m), static_cast<double>(o->n), precision);
+  return time_by(table_of(MeasuredOp::bias, pass, device, precision), work).value_or(Seconds(0));
 }
 
 std::optional<Seconds> measured_time(const Op& op, Pass pass, const DeviceSpec& device,
@@ -140,14 +155,14 @@ std::optional<Seconds> measured_time(const Op& op, Pass pass, const DeviceSpec& 
   if (product != nullptr) precision = precision_of(*product, precision);
   const auto* table = table_of(*measured, pass, device, precision);
   if (table == nullptr) return std::nullopt;
-  return *time_by(table, measured_work(op, pass, precision)) +
-         bias_time(op, pass, device, precision);
+  const auto time = time_by(table, measured_work(op, pass, precision));
+  return time ? std::optional(*time + measured_bias(op, pass, device, precision)) : std::nullopt;
 }
 
 std::optional<Seconds> measured_optimizer(Bytes parameters, const DeviceSpec& device) {
   const RateTable* table = table_of(MeasuredOp::optimizer, Pass::forward, device, Precision::fp32);
   if (table == nullptr) return std::nullopt;
-  return time_by(table, streamed(parameters.value));
+  return time_by(table, {{parameters.value}, parameters.value, {}});
 }
 
 }  // namespace costmodel

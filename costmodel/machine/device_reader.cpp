@@ -127,21 +127,26 @@ const Keys<D>& narrow_attention_rows() {
 
 Key<D> attention_tables(std::string_view name, std::vector<RateTable> D::*tables,
                         std::string_view help) {
-  return key::special<D>(name,
-                         key::fixed_text("a list of {op: flash attention, pass, precision, "
-                                         "sequence, head_dim, flops_per_s}"),
-                         help, [name, tables](MapReader& reader, D& device) {
-                           const Value* list = reader.optional(name);
-                           if (list == nullptr) return;
-                           device.*tables = read_rate_tables(*list);
-                           for (std::size_t i = 0; i < (device.*tables).size(); ++i) {
-                             if ((device.*tables)[i].op == MeasuredOp::flash_attention) continue;
-                             throw ConfigError(list->items[i].mark,
-                                               fmt::format("{} holds a table of {}", name,
-                                                           name_of((device.*tables)[i].op)),
-                                               "write op: flash attention");
-                           }
-                         });
+  return key::special<D>(
+      name,
+      key::fixed_text("a list of {op: flash attention, pass, precision, "
+                      "sequence, head_dim, flops_per_s}"),
+      help, [name, tables](MapReader& reader, D& device) {
+        const Value* list = reader.optional(name);
+        if (list == nullptr) return;
+        device.*tables = read_rate_tables(*list);
+        for (std::size_t i = 0; i < (device.*tables).size(); ++i) {
+          const RateTable& table = (device.*tables)[i];
+          if (table.op != MeasuredOp::flash_attention) {
+            throw ConfigError(list->items[i].mark,
+                              fmt::format("{} holds a table of {}", name, name_of(table.op)),
+                              "write op: flash attention");
+          }
+          if (table.shapes.empty()) continue;
+          throw ConfigError(list->items[i].mark, fmt::format("{} holds shapes", name),
+                            "give its grid alone");
+        }
+      });
 }
 
 const Keys<D>& attention_rows() {
@@ -209,7 +214,8 @@ const Keys<D>& operator_rows() {
       key::required_source<D>(),
       key::required(key::special<D>(
           "tables",
-          key::fixed_text("a list of {op, pass, precision, its axes: [...], its rate: [...]}"),
+          key::fixed_text("a list of {op, pass, precision, its axes: [...], its rate: [...], "
+                          "shapes: {its sizes: [...], its rate: [...]}}"),
           "operators as measured, in place of the formulas", [](MapReader& reader, D& device) {
             device.measured = read_rate_tables(reader.required("tables"));
           })));

@@ -48,6 +48,16 @@ Between place_on(const std::vector<double>& axis, double x) {
   return {low, std::log(x / axis[low]) / std::log(axis[low + 1] / axis[low])};
 }
 
+// Null when the list lacks it. Most tables have no list, and pay for none.
+const MeasuredShape* found_in(const RateTable& table, std::span<const double> sizes) {
+  if (table.shapes.empty()) return nullptr;
+  const auto before = [](const auto& a, const auto& b) {
+    return std::ranges::lexicographical_compare(a, b);
+  };
+  const auto at = std::ranges::lower_bound(table.shapes, sizes, before, &MeasuredShape::sizes);
+  return at != table.shapes.end() && std::ranges::equal(at->sizes, sizes) ? &*at : nullptr;
+}
+
 }  // namespace
 
 std::span<const std::string_view> measured_names() { return names; }
@@ -71,15 +81,31 @@ double rate_at(const RateTable& table, std::span<const double> point) {
   return std::exp(logarithm);
 }
 
+std::optional<double> rate_of(const RateTable& table, std::span<const double> sizes) {
+  if (const MeasuredShape* found = found_in(table, sizes)) return found->rate;
+  if (table.rates.empty()) return std::nullopt;
+  return rate_at(table, sizes.first(table.axes.size()));
+}
+
+bool has_shape(const RateTable& table, std::span<const double> sizes) {
+  if (found_in(table, sizes) != nullptr) return true;
+  bool on_grid = sizes.size() == table.axes.size();
+  for (std::size_t i = 0; on_grid && i < sizes.size(); ++i)
+    on_grid = std::ranges::binary_search(table.axes[i], sizes[i]);
+  return on_grid;
+}
+
 std::string_view name_of(MeasuredOp op) { return names[static_cast<std::size_t>(op)]; }
 
 TableKeys keys_of(MeasuredOp op) {
   switch (op) {
     case MeasuredOp::linear: return {{"m", "n", "k"}, "flops_per_s"};
     case MeasuredOp::flash_attention:
+      return {{"sequence", "head_dim"}, "flops_per_s", {"heads", "kv_heads"}};
     case MeasuredOp::attention_scores:
-    case MeasuredOp::attention_context: return {{"sequence", "head_dim"}, "flops_per_s"};
-    default: return {{"bytes"}, "bytes_per_s"};
+    case MeasuredOp::attention_context: return {{"sequence", "head_dim"}, "flops_per_s", {"heads"}};
+    case MeasuredOp::optimizer: return {{"bytes"}, "bytes_per_s"};
+    default: return {{"bytes"}, "bytes_per_s", {"rows"}};
   }
 }
 

@@ -215,6 +215,34 @@ TEST_CASE("a profile in bf16 is of bf16, and says whose it is") {
   }
 }
 
+TEST_CASE(
+    "each operator of a scenario that the profile lacks is measured as a tensor rank has it") {
+  runtime::CpuDevice cpu;
+  GpuBench bench = small_bench(cpu, Precision::fp32);
+  for (const int tp : {1, 2}) {
+    for (const calibrate::SmallModel& model : small_shapes().models) {
+      CAPTURE(tp);
+      CAPTURE(model.name());
+      const auto device = read(measured(cpu), Precision::fp32);
+      calibrate::Subject subject{"small", calibrate::evaluator_of(model, device, Precision::fp32),
+                                 calibrate::plan_of(model)};
+      subject.plan.tp = tp;
+      std::vector<Record> records;
+      for (const auto& task : gpu_shape_tasks(bench, subject, device))
+        for (auto& record : task.run({.least = 2, .most = 2, .longest = Seconds(0)}))
+          records.push_back(std::move(record));
+      CHECK(records.size() == lacking_shapes(subject, device).size());
+      auto value = calibrate::gpu_profile(measured(cpu), Precision::fp32, some_gpu(), "2026-01-02",
+                                          "shardplan calibrate x");
+      note_shapes(value, records, "2026-01-03", "shardplan calibrate y");
+      const std::string text = to_yaml(value);
+      CHECK(text.find("shapes: \"2026-01-03: shardplan calibrate y\"") != std::string::npos);
+      const auto after = costmodel::read_device(costmodel::parse_yaml(text, "mine.yaml"), "mine");
+      CHECK(lacking_shapes(subject, after).empty());
+    }
+  }
+}
+
 TEST_CASE("no tensor is touched by the host, and every time is measured") {
   KernelDeviceOnHost<runtime::Bf16> device;  // the host's reading its memory would end this
   auto shapes = small_shapes();

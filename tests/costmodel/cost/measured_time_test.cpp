@@ -64,6 +64,29 @@ TEST_CASE("tables serve what is stored alike; a product's serve its precision al
   CHECK(forward_time(norm, device, Precision::bf16).value == in_bf16);
 }
 
+TEST_CASE("a shape is known by all its sizes: rows of a result, heads of all sequences") {
+  DeviceSpec device;
+  device.measured = {curve(MeasuredOp::layernorm, Precision::fp32, 1e9)};
+  const double bytes = 4.0 * 64 * 512;
+  device.measured.front().shapes = {{{bytes, 64}, 4e9}};
+  CHECK(forward_time(norm, device, Precision::fp32).value == about(bytes / 4e9));
+  const Norm narrow{128, 256, Normalization::layernorm};
+  CHECK(forward_time(narrow, device, Precision::fp32).value == about(bytes / 1e9));
+
+  const FlashAttention attention{2, 256, 6, 3, 96, true};
+  RateTable heads;
+  heads.op = MeasuredOp::flash_attention;
+  heads.shapes = {{{256, 96, 12, 6}, 7e9}};  // no grid
+  device.measured.push_back(heads);
+  const double flops = work_of(attention, Pass::forward, 4).executed.value;
+  CHECK(forward_time(attention, device, Precision::fp32).value == about(flops / 7e9));
+  for (const FlashAttention& other :
+       {FlashAttention{1, 256, 6, 3, 96, true}, FlashAttention{2, 256, 6, 6, 96, true},
+        FlashAttention{2, 512, 6, 3, 96, true}})
+    CHECK(!measured_time(other, Pass::forward, device, Precision::fp32));
+  CHECK(!measured_time(attention, Pass::input_gradient, device, Precision::fp32));
+}
+
 TEST_CASE("measured rates are of the device: a pass takes no less than its launches") {
   ClusterSpec cluster = fixtures::cluster(1);
   OpList list;

@@ -31,6 +31,13 @@ RateTable softmax() {
   return table;
 }
 
+// Measured in two shapes too, of which one lies on the grid.
+RateTable products_with_shapes() {
+  RateTable table = products();
+  table.shapes = {{{64, 512, 32}, 3e10}, {{100, 300, 50}, 5e10}};
+  return table;
+}
+
 ConfigError fault_of(const std::string& text) {
   try {
     read_rate_tables(parse_yaml(text, "t.yaml"));
@@ -87,6 +94,80 @@ TEST_CASE("tables read back as they were written") {
   CHECK(read[0].axes == products().axes);
   CHECK(read[0].rates == products().rates);
   CHECK((read[1].op == MeasuredOp::softmax));
+}
+
+TEST_CASE("a shape that was measured has its own rate, and its neighbours that of the grid") {
+  const RateTable table = products_with_shapes();
+  CHECK(rate_of(table, std::vector<double>{100, 300, 50}) == 5e10);
+  CHECK(rate_of(table, std::vector<double>{64, 512, 32}) == 3e10);
+  for (const auto& near : {std::vector<double>{101, 300, 50},
+                           {100, 299, 50},
+                           {100, 300, 51},
+                           {64, 128, 32},
+                           {64, 512, 33},
+                           {1, 1, 1}}) {
+    CAPTURE(near[1]);
+    CHECK(rate_of(table, near) == rate_at(products(), near));
+  }
+  for (const double n : {128.0, 300.0, 600.0})
+    CHECK(rate_of(products(), std::vector<double>{100, n, 50}) ==
+          rate_at(products(), std::vector<double>{100, n, 50}));
+  RateTable without_grid = table;
+  without_grid.axes.clear();
+  without_grid.rates.clear();
+  CHECK(rate_of(without_grid, std::vector<double>{100, 300, 50}) == 5e10);
+  CHECK(!rate_of(without_grid, std::vector<double>{64, 128, 32}));
+}
+
+TEST_CASE("what was measured are the listed shapes, and points of a grid with all its sizes") {
+  const RateTable table = products_with_shapes();
+  CHECK(has_shape(table, std::vector<double>{100, 300, 50}));
+  CHECK(has_shape(table, std::vector<double>{256, 2048, 1024}));
+  CHECK(!has_shape(table, std::vector<double>{100, 2048, 1024}));
+  RateTable rows = softmax();
+  CHECK(!has_shape(rows, std::vector<double>{1e4, 10}));  // the grid has bytes alone
+  rows.shapes = {{{1e4, 10}, 1e9}};
+  CHECK(has_shape(rows, std::vector<double>{1e4, 10}));
+  CHECK(!has_shape(rows, std::vector<double>{1e4, 20}));
+}
+
+TEST_CASE("shapes read back as they were written, to the last digit of a size") {
+  RateTable attention;
+  attention.op = MeasuredOp::flash_attention;
+  attention.shapes = {{{16777217, 96, 7, 1}, 2e9}, {{16777217, 96, 8, 2}, 3e9}};
+  RateTable rows = softmax();
+  rows.shapes = {{{123456789, 33}, 4e9}};
+  const auto text = to_yaml(to_value({products_with_shapes(), attention, rows}));
+  const auto read = read_rate_tables(parse_yaml(text, "t"));
+  REQUIRE(read.size() == 3);
+  CHECK(read[0].axes == products().axes);
+  CHECK(rate_of(read[0], std::vector<double>{100, 300, 50}) == 5e10);
+  CHECK(read[1].rates.empty());
+  CHECK(rate_of(read[1], std::vector<double>{16777217, 96, 7, 1}) == 2e9);
+  CHECK(rate_of(read[1], std::vector<double>{16777217, 96, 8, 2}) == 3e9);
+  CHECK(!rate_of(read[1], std::vector<double>{16777216, 96, 8, 2}));
+  CHECK(rate_of(read[2], std::vector<double>{123456789, 33}) == 4e9);
+  CHECK(to_yaml(to_value(read)) == text);
+}
+
+TEST_CASE("faults of shapes") {
+  const auto fault = [](const std::string& shapes) {
+    return std::string(
+        fault_of("- {op: softmax, pass: forward, precision: fp32, shapes: " + shapes + "}").what());
+  };
+  const auto holds = [&](const std::string& shapes, const char* words) {
+    CAPTURE(shapes);
+    CHECK(fault(shapes).find(words) != std::string::npos);
+  };
+  holds("{bytes: [8, 4], rows: [1], bytes_per_s: [1, 1]}", "rows has 1 values, bytes_per_s has 2");
+  holds("{bytes: [8, 8], rows: [1, 1], bytes_per_s: [1, 2]}", "shapes has one twice");
+  holds("{bytes: [8], bytes_per_s: [1]}", "rows");
+  holds("{bytes: [8], rows: [1], heads: [1], bytes_per_s: [1]}", "heads");
+  holds("{bytes: [-8], rows: [1], bytes_per_s: [1]}", "bytes");
+  holds("{bytes: [8], rows: [1], bytes_per_s: [0]}", "bytes_per_s");
+  holds("{bytes: [], rows: [], bytes_per_s: []}", "is not a list");
+  holds("[1]", "shapes");
+  holds("{bytes: [8], rows: [1], bytes_per_s: [1]}, bytes: [1]", "bytes");  // half a grid
 }
 
 TEST_CASE("faults of tables") {
