@@ -85,6 +85,16 @@ Value launch_of(const std::vector<Record>& records, const std::string& by) {
   return group(entries, source);
 }
 
+// Compute capability 8.0, 9.0 and 10.x: A100, Hopper and Blackwell of data centres.
+Value flex_dispatcher_of(const runtime::Gpu& gpu) {
+  const bool runs = gpu.compute_major == 10 || gpu.compute_major == 9 ||
+                    (gpu.compute_major == 8 && gpu.compute_minor == 0);
+  return group({{"value", scalar_value(runs ? "true" : "false")}},
+               fmt::format("compute capability {}.{}: deepep and hybridep run on 8.0, 9.0 and 10 "
+                           "(Megatron-Bridge, training/flex_dispatcher_backend.py)",
+                           gpu.compute_major, gpu.compute_minor));
+}
+
 }  // namespace
 
 Value gpu_profile(const std::vector<Record>& records, Precision precision,
@@ -94,7 +104,9 @@ Value gpu_profile(const std::vector<Record>& records, Precision precision,
   const runtime::Gpu& gpu = report.gpus.front();
   const std::string by = fmt::format("measured by shardplan calibrate, {}, {}", date, gpu.name);
   const double peak = peak_of(records);
-  const double bytes_per_s = std::max(1.0, bandwidth(records));
+  // What a description may have; the host of a test, busy with others, is slower.
+  constexpr double least = 1e8;
+  const double bytes_per_s = std::max(least, bandwidth(records));
   Value map;
   map.set("title", quoted(gpu.name));
   map.set("peak_flops_per_s", peaks_of(records, precision, by));
@@ -102,6 +114,7 @@ Value gpu_profile(const std::vector<Record>& records, Precision precision,
                                       "assumed: a sixteenth of the product's rate, as on Hopper"));
   map.set("multiprocessors",
           group({{"value", scalar_value(std::to_string(gpu.multiprocessors))}}, by));
+  map.set("flex_dispatcher", flex_dispatcher_of(gpu));
   map.set("memory", group({{"bytes", figure(static_cast<double>(gpu.memory_bytes))},
                            {"bandwidth_bytes_per_s", figure(bytes_per_s)}},
                           by + ": the largest copy, read and written"));

@@ -38,10 +38,6 @@ double optimizer_bytes_per_parameter(const TrainingSpec& t) {
   return master + moments_of_matrix(large, large, t.optimizer, moment).value / (large * large);
 }
 
-Bytes workspaces(const ModelSpec& model, const DeviceSpec& device, const StackMemory& stack) {
-  return device.workspace * (stack.workspaces + (model.experts > 0 ? stack.expert_workspaces : 0));
-}
-
 Bytes moments_kept_on(const ParallelPlan& plan, const OptimizerShare& share) {
   if (plan.zero < 1) return share.moments;
   return Bytes(sharded_states(share.moments.value, share.expert_moments.value, plan));

@@ -28,9 +28,6 @@ double master_bytes_per_parameter(const TrainingSpec& training);  // the optimiz
 // matrix (cost/optimizer_step.hpp has them all).
 double optimizer_bytes_per_parameter(const TrainingSpec& training);
 
-// Workspaces of cuBLAS on a device, which the allocator counts.
-Bytes workspaces(const ModelSpec& model, const DeviceSpec& device, const StackMemory& stack);
-
 // The moments that a device keeps of its rank's, of optimizers that treat parameters unlike:
 // sharded from ZeRO 1 on.
 Bytes moments_kept_on(const ParallelPlan& plan, const OptimizerShare& share);

@@ -28,6 +28,11 @@ std::span<const ClusterSpec> groups_of(const ClusterSpec& cluster) {
   return cluster.groups;
 }
 
+bool runs_flex_dispatcher(const ClusterSpec& cluster) {
+  return std::ranges::all_of(groups_of(cluster),
+                             [](const ClusterSpec& g) { return g.device.flex_dispatcher; });
+}
+
 const ClusterSpec& group_of(const ClusterSpec& cluster, int group) {
   return groups_of(cluster)[static_cast<std::size_t>(group)];
 }

@@ -73,6 +73,7 @@ struct DeviceSpec {
   Seconds kernel_launch;  // host time per kernel; back-to-back kernels are never faster
   Seconds graph_kernel_launch;  // the same when replayed from a CUDA graph; 0: unknown
   Seconds host_call;  // host time per call of a module or operator from Python; 0: unknown
+  bool flex_dispatcher = false;     // kernels of DeepEP and HybridEP run on it
   std::vector<RateTable> measured;  // measured operators, used in place of the formulas
   // When `devices` devices of a node compute concurrently, each takes `slowdown` times as long as a
   // single one in the best case: they share caches, memory bandwidth or cores, and a single one may
@@ -180,6 +181,9 @@ struct ClusterSpec {
 // The kinds of devices, each a homogeneous cluster: the groups, or the cluster itself, which is
 // then the only group.
 std::span<const ClusterSpec> groups_of(const ClusterSpec& cluster);
+
+// Whether the kernels of DeepEP and HybridEP run on every device.
+bool runs_flex_dispatcher(const ClusterSpec& cluster);
 const ClusterSpec& group_of(const ClusterSpec& cluster, int group);
 
 // The name by which a plan asks for a group; empty on one kind of device.

@@ -3,6 +3,7 @@
 #include <array>
 
 #include "costmodel/base/escape.hpp"
+#include "costmodel/base/unit_text.hpp"
 #include "costmodel/config/key.hpp"
 #include "costmodel/machine/plausible.hpp"
 #include "costmodel/machine/rate_table_reader.hpp"
@@ -51,6 +52,14 @@ const Keys<D>& processor_rows() {
   static const auto keys = key::rows<D>(
       key::required_source<D>(),
       key::required(key::whole<D>("value", &D::multiprocessors, {1, 1'000'000}, "how many")));
+  return keys;
+}
+
+const Keys<D>& dispatcher_rows() {
+  static const auto keys =
+      key::rows<D>(key::required_source<D>(),
+                   key::required(key::flag<D>("value", &D::flex_dispatcher,
+                                              "kernels of deepep and hybridep run on it")));
   return keys;
 }
 
@@ -282,7 +291,8 @@ const Keys<D>& device_rows() {
       key::required(group("peak_flops_per_s", peak_rows())),
       key::required(group("vector_flops_per_s", vector_rows())),
       key::required(group("multiprocessors", processor_rows())),
-      key::required(group("memory", memory_rows())), group("cache", cache_rows()),
+      group("flex_dispatcher", dispatcher_rows()), key::required(group("memory", memory_rows())),
+      group("cache", cache_rows()),
       key::required(group("memory_efficiency", memory_efficiency_rows())),
       key::required(group("gemm", product_rows())),
       key::required(group("attention", attention_rows())), group("power", power_rows()),
@@ -305,6 +315,12 @@ DeviceSpec read_device(const Value& map, const std::string& name) {
   device.name = device.title = name;
   device.attention2_forward = device.attention2_backward = 0;  // below what can be written
   read_map(map, "device " + quote(name), device_rows(), device);
+  if (device.cache > device.memory) {
+    throw ConfigError(map.find("cache")->mark,
+                      fmt::format("cache of {} exceeds the device's memory, {}",
+                                  format_bytes(device.cache), format_bytes(device.memory)),
+                      "write the bytes of the second level");
+  }
   if (device.attention2_forward == 0) device.attention2_forward = device.attention_forward;
   if (device.attention2_backward == 0) device.attention2_backward = device.attention_backward;
   return device;

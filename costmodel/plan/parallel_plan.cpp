@@ -428,6 +428,10 @@ void check_offered(const ParallelPlan& p, const StackSpec& stack, Rules& rules) 
   }
   if (stack.offers.data_parallel_only) check_data_parallel_only(p, stack, rules);
   rules.require(
+      p.pp == 1 || stack.offers.pipeline, "pp",
+      [&] { return fmt::format("stack {} has no pipeline", stack.name); },
+      [] { return std::string("set pp: 1, or choose another stack"); });
+  rules.require(
       p.recompute.layers == 0 || stack.offers.partial_recompute, "recompute",
       [&] { return fmt::format("stack {} recomputes all layers or none", stack.name); },
       [] { return std::string("write recompute: full, or none"); });
@@ -463,6 +467,30 @@ void check_stack(const ParallelPlan& p, const TrainingSpec& training, Rules& rul
       [] { return std::string("set vpp: 1, pp > 2, or training.overlap.pp_overlap: true"); });
 }
 
+// What the exchange of experts takes of the devices.
+void check_dispatcher(const ParallelPlan& p, const ClusterSpec& cluster, Rules& rules) {
+  const ExpertRecipe& recipe = p.experts;
+  if (!sends_once_a_rank(recipe.dispatcher) || (p.ep == 1 && !by_stage(p, cluster))) return;
+  const auto name = dispatcher_names[static_cast<std::size_t>(recipe.dispatcher)];
+  rules.require(
+      runs_flex_dispatcher(cluster), "dispatcher",
+      [&] { return fmt::format("{} has no kernels for device {}", name, cluster.device.name); },
+      [] {
+        return std::string(
+            "set dispatcher: alltoall, or flex_dispatcher of a device that has them");
+      });
+  for (const ClusterSpec& group : groups_of(cluster)) {
+    rules.require(
+        recipe.multiprocessors < group.device.multiprocessors, "dispatcher_multiprocessors",
+        [&] {
+          return fmt::format("the kernels of {} take {} of the {} multiprocessors of device {}",
+                             name, recipe.multiprocessors, group.device.multiprocessors,
+                             group.device.name);
+        },
+        [] { return std::string("leave some for the products: some 32"); });
+  }
+}
+
 // Checks every stage as a plan of its own; the reason names the stage.
 void check_each_stage(const ParallelPlan& p, const ModelSpec& model, const TrainingSpec& training,
                       Rules& rules) {
@@ -489,6 +517,7 @@ void check_all(const ParallelPlan& p, const ModelSpec& model, const ClusterSpec&
   }
   if (p.offload.any() || p.offload.names_drives())
     check_offload(p, model, cluster, training, rules);
+  check_dispatcher(p, cluster, rules);
   if (!p.replica_groups.empty()) {
     check_replicas(p, model, cluster, training, rules);
     return;

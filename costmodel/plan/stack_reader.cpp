@@ -194,6 +194,9 @@ const Keys<Offers>& offered_keys() {
       key::flag<O>("data_parallel_only", &O::data_parallel_only,
                    "PyTorch's DDP or FSDP alone: no tensor, pipeline, context or expert "
                    "parallelism, and ZeRO 0, 2 or 3"),
+      key::flag<O>("zero_one", &O::zero_one,
+                   "plan may choose ZeRO 1, which FSDP is without: it shards gradients too; true"),
+      key::flag<O>("pipeline", &O::pipeline, "offers pipeline parallelism; true"),
       key::flag<O>("sequence_parallel", &O::sequence_parallel, "offers it"),
       key::flag<O>("selective_recompute", &O::selective_recompute, "offers it"),
       key::flag<O>("partial_recompute", &O::partial_recompute,

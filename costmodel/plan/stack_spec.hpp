@@ -14,6 +14,9 @@
 
 namespace costmodel {
 
+struct DeviceSpec;
+struct ModelSpec;
+
 // flash: the device's best fused kernel (FlashAttention 3 or cuDNN on Hopper). flash2:
 // FlashAttention 2, which predates Hopper and is slower there. cudnn: cuDNN's by PyTorch's SDPA; as
 // flash where the device has no table of it.
@@ -210,6 +213,8 @@ struct StackOffers {
   int max_zero = 3;                 // highest ZeRO stage
   int max_zero_in_pipeline = 3;     // ... with several pipeline stages
   bool data_parallel_only = false;  // PyTorch's DDP or FSDP alone: ZeRO 0, 2 and 3
+  bool zero_one = true;  // plan may choose ZeRO 1, which FSDP is without: it shards gradients too
+  bool pipeline = true;
   bool sequence_parallel = true;
   bool selective_recompute = true;
   bool partial_recompute = true;   // of some of a stage's layers
@@ -272,6 +277,9 @@ struct StackSpec {
   StackDefaults defaults;
   Overlap overlap;
 };
+
+// Workspaces of cuBLAS on a device, which the allocator counts.
+Bytes workspaces(const ModelSpec& model, const DeviceSpec& device, const StackMemory& stack);
 
 // What the allocator of a device counts: what tensors take, and what it holds for them.
 struct CountedPeak {

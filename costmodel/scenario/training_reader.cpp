@@ -22,6 +22,7 @@ using T = TrainingSpec;
 // What is read, and what a key may need beside its map.
 struct Reading {
   TrainingSpec training;
+  const Value& map;
   const ModelSpec& model;
   const ConfigPath& path;
 };
@@ -63,7 +64,8 @@ void read_precision(MapReader& reader, Reading& r) {
 void read_named_stack(MapReader& reader, Reading& r) {
   T& t = r.training;
   const Value* written = reader.optional("stack");
-  const Value usual = scalar_value(usual_stack, reader.mark());
+  const std::string assumed = stack_assumed(r.map);
+  const Value usual = scalar_value(assumed, reader.mark());
   const ResolvedConfig stack =
       resolve_config(r.path, "stacks", written != nullptr ? *written : usual);
   t.stack = read_stack(stack.value, stack.name);
@@ -74,7 +76,7 @@ void read_named_stack(MapReader& reader, Reading& r) {
         resolve_config(r.path, "kernels", scalar_value(set->name, stack.value.mark));
     *set = read_kernel_set(file.value, file.name);
   }
-  if (written == nullptr) t.assumed.push_back(fmt::format("stack {} (none given)", usual_stack));
+  if (written == nullptr) t.assumed.push_back(fmt::format("stack {} (none given)", assumed));
   t.overlap = t.stack.overlap;
   t.gradient_precision = t.stack.memory.gradient_precision;
   if (t.precision == Precision::bf16 && t.stack.memory.bf16_optimizer) {
@@ -332,12 +334,36 @@ const Keys<Reading>& training_rows() {
   return keys;
 }
 
+// Workspaces are a part of what a device keeps outside of tensors.
+void require_context(const ModelSpec& model, const ClusterSpec& cluster, const StackSpec& stack,
+                     const Mark& mark) {
+  for (const ClusterSpec& group : groups_of(cluster)) {
+    const Bytes part = workspaces(model, group.device, stack.memory);
+    if (part <= stack.memory.context) continue;
+    throw ConfigError(
+        mark,
+        fmt::format("workspaces of stack {} take {} on device {} (memory.workspace_bytes {}), more "
+                    "than its context_bytes, {}, which they are part of",
+                    shortened(stack.name), format_bytes(part), shortened(group.device.name),
+                    format_bytes(group.device.workspace), format_bytes(stack.memory.context)),
+        "set the stack's memory.workspaces or expert_workspaces lower, or its memory.context_bytes "
+        "higher");
+  }
+}
+
 }  // namespace
+
+std::string stack_assumed(const Value& training) {
+  const Value* tuning = training.find("fine_tuning");
+  const Value* method = tuning != nullptr && tuning->is_map() ? tuning->find("method") : nullptr;
+  const bool adapters = method != nullptr && (method->text == "lora" || method->text == "qlora");
+  return adapters ? usual_adapter_stack : usual_stack;
+}
 
 TrainingSpec read_training(const Value& map, const ConfigPath& path, const ModelSpec& model,
                            const ClusterSpec& cluster) {
   MapReader reader(map, "training");
-  Reading reading{{}, model, path};
+  Reading reading{{}, map, model, path};
   expect_keys(reader, training_rows());
   read_keys(reader, training_rows(), reading);
   reader.finish();
@@ -346,6 +372,7 @@ TrainingSpec read_training(const Value& map, const ConfigPath& path, const Model
   if (reading.training.overlap.compile && kernels.compiled_loss && map.find("loss") == nullptr)
     kernels.loss = *kernels.compiled_loss;
   require_precision(cluster, reading.training.precision, reader.mark_of("precision"));
+  require_context(model, cluster, reading.training.stack, reader.mark_of("stack"));
   const TrainingSpec& t = reading.training;
   if (t.moment_precision != Precision::fp32 && !has_moment_precision(t.optimizer)) {
     throw ConfigError(reader.mark_of("moment_precision"),

@@ -1,6 +1,7 @@
 // Reads the `training` map of a scenario.
 #pragma once
 
+#include <string>
 #include <vector>
 
 #include "costmodel/config/key_text.hpp"
@@ -11,8 +12,9 @@
 
 namespace costmodel {
 
-// The stack of a scenario that names none.
-inline constexpr const char* usual_stack = "megatron-core-2026";
+// The stack of a training that names none: that of pretraining, or of adapters.
+inline constexpr const char *usual_stack = "megatron-core-2026", *usual_adapter_stack = "peft";
+std::string stack_assumed(const Value& training);
 
 // The training of this model on this cluster, with its stack found on `path`. Throws ConfigError.
 TrainingSpec read_training(const Value& map, const ConfigPath& path, const ModelSpec& model,

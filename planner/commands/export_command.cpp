@@ -107,7 +107,15 @@ CommandResult export_command(const Session& asked) {
   }
   require_words_for_adapters(s, target);
   require_no_towers(s, target);
-  const auto settled = settled_plan(s, threads_of(session.options));
+  const auto refusal = [&](const ParallelPlan& plan) -> std::string {
+    try {
+      exported_by(target, s, plan, options.for_version);
+    } catch (const ConfigError& error) {
+      return error.parts().wrong;
+    }
+    return "";
+  };
+  const auto settled = settled_plan(s, threads_of(session.options), refusal);
   if (!settled || settled->nothing_fits)
     return without_plan(session, s, settled ? &*settled : nullptr);
   const auto& plan = settled->plan;

@@ -37,7 +37,11 @@ CommandResult import_hf(const Session& session, const std::string& file) {
   std::vector<std::string> notes;
   const auto model =
       read_model(from_hf_config(config, notes, session.options.partial), stem_of(file));
-  for (std::string& note : notes) note = fmt::format("warning: {}", note);
+  std::string comments;
+  for (std::string& note : notes) {
+    comments += fmt::format("# {}\n", printable(note));
+    note = fmt::format("warning: {}", note);
+  }
   const Value map = to_value(model);
   if (const Value* slices = config.find("pretraining_tp");
       slices != nullptr && slices->text != "1") {
@@ -47,7 +51,7 @@ CommandResult import_hf(const Session& session, const std::string& file) {
         "products, smaller: nothing is gained, and the model here is the same",
         quote(slices->text)));
   }
-  if (session.options.format != Format::json) return {0, to_yaml(map), notes};
+  if (session.options.format != Format::json) return {0, comments + to_yaml(map), notes};
   Table row;
   row.rows.emplace_back();
   for (const auto& entry : map.entries) {

@@ -57,6 +57,14 @@ std::string the_one(const ConfigPath& path, const std::string& kind, const std::
                       "describe its links: cluster: {device: " + word +
                           ", devices: N, tiers: [...]}, as configs/clusters do");
   }
+  std::vector<std::string> engines = config_names(path, "engines");
+  std::erase_if(engines, [&](const std::string& one) { return !one.starts_with(word); });
+  if (kind == "stacks" && !word.empty() && !engines.empty()) {
+    throw ConfigError(
+        mark, fmt::format("{} serves, and trains nothing", quote(word)),
+        fmt::format("add --set workload=inference --set serving.stack=NAME, one of {}",
+                    fmt::join(engines, ", ")));
+  }
   std::vector<std::string> known = everyday_names(path, kind);
   const auto names = config_names(path, kind);
   if (flag != "gpus") known.insert(known.end(), names.begin(), names.end());

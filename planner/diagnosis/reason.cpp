@@ -62,8 +62,7 @@ std::string memory_sentence(const Estimate& e) {
         "Memory binds: the fullest rank{} uses {:.0f} % of the device, most of it {}.", where,
         100 * used, what);
   }
-  return fmt::format("Memory does not bind: the fullest rank{} uses {:.0f} % of the device.", where,
-                     100 * used);
+  return fmt::format("The fullest rank{} uses {:.0f} % of the device's memory.", where, 100 * used);
 }
 
 }  // namespace

@@ -112,27 +112,16 @@ EngineArguments read_arguments(const std::string& text, const std::string& file)
   return all;
 }
 
-// Checkpoints of the shape of a model of ours, by their config.json: theirs, ours. The first that a
-// name holds counts.
-constexpr std::array<std::array<std::string_view, 2>, 9> same_shapes{
-    {{"r1-distill-llama-70b", "llama-3.1-70b"},
-     {"r1-distill-llama-8b", "llama-3.1-8b"},
-     {"r1-distill-qwen-32b", "qwen2.5-32b"},
-     {"r1-distill-qwen-14b", "qwen2.5-14b"},
-     {"r1-distill-qwen-7b", "qwen2-7b"},
-     {"r1-distill", ""},
-     {"deepseek-r1", "deepseek-v3"},
-     {"llama-3.3-70b", "llama-3.1-70b"},
-     {"qwen2.5-7b", "qwen2-7b"}}};
-
 // "meta-llama/Llama-2-7b-chat-hf": "llama-2-7b".
 std::string model_name(std::string name, const std::vector<std::string>& models) {
   name = name.substr(name.rfind('/') == std::string::npos ? 0 : name.rfind('/') + 1);
   std::ranges::transform(name, name.begin(),
                          [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  const auto same = std::ranges::find_if(
-      same_shapes, [&](const auto& row) { return name.find(row[0]) != std::string::npos; });
-  if (same != same_shapes.end()) name = (*same)[1];
+  for (const auto& [theirs, ours] : framework_words("checkpoints").words) {
+    if (name.find(theirs) == std::string::npos) continue;
+    name = ours;
+    break;
+  }
   std::string best;  // the longest of ours that it begins with or holds
   for (const std::string& model : models) {
     if (name.find(model) != std::string::npos && model.size() > best.size()) best = model;
@@ -151,20 +140,12 @@ std::string weights_of_words(const std::string& quantization) {
   return quantization == "none" || quantization == "true" ? "bf16" : "";
 }
 
-// Arguments whose value goes to a key of `serving` or `plan` as it is.
-struct RenamedArgument {
-  std::string_view theirs, part, ours;
-  bool whole = true;  // a whole number, 1 or more
-};
-constexpr std::array renamed_arguments{
-    RenamedArgument{"tensor-parallel-size", "plan", "tp"},
-    RenamedArgument{"pipeline-parallel-size", "plan", "pp"},
-    RenamedArgument{"data-parallel-size", "plan", "dp"},
-    RenamedArgument{"block-size", "serving", "block_size"},
-    RenamedArgument{"gpu-memory-utilization", "serving", "gpu_memory_utilization", false},
-    RenamedArgument{"max-num-seqs", "serving", "max_num_seqs"},
-    RenamedArgument{"max-num-batched-tokens", "serving", "max_num_batched_tokens"},
-    RenamedArgument{"enable-chunked-prefill", "serving", "chunked_prefill", false}};
+// The row of an argument whose value goes to a key of `serving` or `plan` as it is; null: none.
+const std::vector<std::string_view>* row_of_argument(std::string_view name) {
+  const auto& rows = framework_words("engines").rows;
+  const auto at = std::ranges::find_if(rows, [&](const auto& row) { return row.front() == name; });
+  return at == rows.end() ? nullptr : &*at;
+}
 
 std::string gib_of(const std::string& text, const std::string& file) {
   const auto n = parse_count(text);
@@ -335,16 +316,15 @@ struct EngineWords {
 
   void take(const std::string& name, const std::string& value, const std::string& file,
             const std::vector<std::string>& models, ImportedJob& job) {
-    const auto at = std::ranges::find_if(
-        renamed_arguments, [&](const RenamedArgument& row) { return row.theirs == name; });
+    const auto* const at = row_of_argument(name);
     if (name.empty()) return job.left_out.push_back(value + ": stands after --");
     if (name == "max-num-batched-tokens" && value.starts_with('-')) {
       return job.left_out.push_back("chunked-prefill-size " + value + ": a step without a limit");
     }
-    const bool renamed = at != renamed_arguments.end(), off = is_switch(name) && value == "false";
+    const bool renamed = at != nullptr, off = is_switch(name) && value == "false";
     if (renamed) {
-      if (at->whole) require_count(name, value, file);
-      (at->part == "plan" ? plan : serving).set(std::string(at->ours), scalar_value(value));
+      if (at->size() > 3) require_count(name, value, file);
+      ((*at)[1] == "plan" ? plan : serving).set(std::string((*at)[2]), scalar_value(value));
     } else if (name == "expert-parallel-size") {
       require_count(name, value, file);
       if (value != "1") plan.set("ep", scalar_value(value));
@@ -362,14 +342,13 @@ struct EngineWords {
   // A value that the script takes from elsewhere: a key that it decides is missing.
   void leave_open(const EngineArgument& argument, ImportedJob& job) {
     known = true;
-    const auto at = std::ranges::find_if(
-        renamed_arguments, [&](const RenamedArgument& row) { return row.theirs == argument.name; });
+    const auto* const at = row_of_argument(argument.name);
     const std::string remedy =
         fmt::format("--{}: the script leaves {} open", argument.name, shortened(argument.unknown));
-    if (at == renamed_arguments.end()) return job.left_out.push_back(remedy);
-    (at->part == "plan" ? plan : serving)
-        .set(std::string(at->ours), scalar_value(std::string(to_be_replaced)));
-    job.missing.push_back({fmt::format("{}.{}", at->part, at->ours), remedy});
+    if (at == nullptr) return job.left_out.push_back(remedy);
+    ((*at)[1] == "plan" ? plan : serving)
+        .set(std::string((*at)[2]), scalar_value(std::string(to_be_replaced)));
+    job.missing.push_back({fmt::format("{}.{}", (*at)[1], (*at)[2]), remedy});
   }
 
  private:

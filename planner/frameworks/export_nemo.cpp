@@ -24,10 +24,7 @@ constexpr std::string_view callback_prefix = "MegatronCommOverlapCallback.";
 
 // Arguments that change numbers, and neither time nor memory.
 bool is_costless(const std::string& argument) {
-  constexpr std::array<std::string_view, 6> costless{"--use-rope-scaling",
-                                                     "--rope-scaling-factor",
-                                                     "--rotary-seq-len-interpolation-factor",
-                                                     "--moe-router-dtype",
+  constexpr std::array<std::string_view, 4> costless{"--use-rope-scaling", "--rope-scaling-factor",
                                                      "--activation-func-clamp-value",
                                                      "--glu-linear-offset"};
   return std::ranges::any_of(costless,
@@ -100,14 +97,51 @@ std::string callback_line(const std::vector<Override>& fields) {
   return text + "))\n";
 }
 
-std::string imports_of(const std::vector<Override>& fields, bool unfused) {
+// Layers of two kinds, which the recipe's specification does not make, and its reader of batches
+// that makes the targets of multi-token prediction. DeepSeek's classes have both, and switches that
+// are on.
+struct Classes {
+  explicit Classes(const ModelSpec& m)
+      : latent(m.latent_attention()),
+        mixed(!latent && m.experts > 0 && m.mixes_layers()),
+        predicts(!latent && m.mtp_layers > 0) {}
+
+  std::string imports() const {
+    std::string text;
+    if (mixed)
+      text += "from megatron.core.models.gpt.gpt_layer_specs import get_gpt_decoder_block_spec\n";
+    if (predicts) text += "from nemo.collections.llm.gpt.model.base import gpt_data_step\n";
+    if (latent)
+      text += "from nemo.collections.llm.gpt.model.deepseek import DeepSeekConfig, DeepSeekModel\n";
+    return text;
+  }
+  std::string made() const {
+    std::string text;
+    if (latent)
+      text +=
+          "    recipe.model = run.Config(DeepSeekModel, config=run.Config(DeepSeekConfig, "
+          "moe_shared_expert_overlap=False, moe_router_pre_softmax=False, "
+          "moe_router_dtype=None))\n";
+    if (mixed)
+      text +=
+          "    recipe.model.config.transformer_layer_spec = run.Partial("
+          "get_gpt_decoder_block_spec, use_transformer_engine=True)\n";
+    if (predicts)
+      text += "    recipe.model.config.data_step_fn = run.Partial(gpt_data_step, use_mtp=True)\n";
+    return text;
+  }
+
+  bool latent, mixed, predicts;
+};
+
+std::string imports_of(const std::vector<Override>& fields, const Classes& classes, bool unfused) {
   std::string text = "import nemo_run as run\nimport torch\n";
   for (const auto& field : fields) {
     if (field.value.starts_with("megatron."))
       text += fmt::format("import {}\n", field.value.substr(0, field.value.rfind('.')));
   }
   if (unfused) text += "from megatron.core.transformer.enums import AttnBackend\n";
-  return text +
+  return text + classes.imports() +
          "from nemo.collections import llm\n"
          "from nemo.collections.nlp.modules.common.tokenizer_utils import get_nmt_tokenizer\n"
          "from nemo.lightning.pytorch.callbacks.megatron_comm_overlap import "
@@ -117,12 +151,13 @@ std::string imports_of(const std::vector<Override>& fields, bool unfused) {
 std::string program_of(const Scenario& s, const ParallelPlan& plan,
                        const std::vector<Override>& fields, bool unfused) {
   const std::int64_t each = std::min(s.cluster.devices_per_node, plan.devices());
-  std::string text = imports_of(fields, unfused) + "\nif __name__ == \"__main__\":\n";
+  const Classes classes(s.model);
+  std::string text = imports_of(fields, classes, unfused) + "\nif __name__ == \"__main__\":\n";
   text += fmt::format(
       "    recipe = llm.gpt3_175b.pretrain_recipe(name=\"plan\", num_nodes={}, "
       "num_gpus_per_node={})\n",
       plan.devices() / each, each);
-  text += assignments(fields);
+  text += classes.made() + assignments(fields);
   if (unfused) text += "    recipe.model.config.attention_backend = AttnBackend.unfused\n";
   text += callback_line(fields);
   text += fmt::format(
@@ -149,17 +184,23 @@ std::vector<Violation> nemo_violations(const Scenario& scenario, const ParallelP
   const MegatronExport megatron = export_megatron(scenario, plan, MegatronProgram::configurations);
   const auto fields = export_overrides(megatron, scenario, plan, OverrideTarget::nemo);
   for (const auto& argument : fields.without) {
-    // Weights that are fine-tuned were trained with them, but for the router's precision.
+    // Weights that are fine-tuned were trained with them.
     const bool tuned = scenario.training.fine_tuning.method != FineTuningMethod::pretraining;
-    if (is_costless(argument) && (!tuned || argument.starts_with("--moe-router-dtype"))) continue;
+    if (is_costless(argument) && !tuned) continue;
     found.push_back({"plan", fmt::format("NeMo 2.x has no field of {}", argument),
                      "export to megatron-bridge or megatron"});
   }
-  const bool counted = uneven_split(plan, scenario.model) != UnevenSplit::none;
-  if (plan.vpp > 1 && plan.stage_layers.empty() && counted) {
-    found.push_back({"vpp", "NeMo 2.x: layers must be divisible by pp x vpp",
-                     "set vpp: 1, or export to megatron-bridge"});
-  }
+  // What core 0.14 asserts beyond (transformer_config.py).
+  const auto require = [&](bool holds, const char* key, const char* reason, const char* remedy) {
+    if (!holds) found.push_back({key, fmt::format("NeMo 2.x: {}", reason), remedy});
+  };
+  const bool other = plan.experts.dispatcher != Dispatcher::alltoall;
+  require(!plan.experts.shared_overlap || !other, "shared_expert_overlap",
+          "moe_shared_expert_overlap works with alltoall only",
+          "set plan.shared_expert_overlap: false, or dispatcher: alltoall");
+  const std::int64_t groups = scenario.model.kv_heads;
+  require(scenario.model.latent_attention() || groups % plan.tp == 0, "tp",
+          "tensor ranks share no group of queries", "set tp to a divisor of model.kv_heads");
   return found;
 }
 

@@ -45,9 +45,7 @@ std::string layers_with_experts_list(const ModelSpec& model) {
   return "[" + list + "]";
 }
 
-bool written_by_table(const OverrideWord& word) {
-  return word.form != OverrideForm::import_on && word.form != OverrideForm::import_value;
-}
+bool written_by_table(const OverrideWord& word) { return word.form < OverrideForm::import_on; }
 
 class Fields {
  public:
@@ -69,23 +67,16 @@ class Fields {
     }
   }
 
-  // Arguments that no row of this column says, but for those that are said otherwise.
+  // Arguments that no row of this column says.
   void list_others() {
-    static constexpr std::array<std::string_view, 9> elsewhere{"--te-rng-tracker",
-                                                               "--group-query-attention",
-                                                               "--swiglu",
-                                                               "--quick-geglu",
-                                                               "--squared-relu",
-                                                               "--max-position-embeddings",
-                                                               "--grad-reduce-in-bf16",
-                                                               "--bf16",
-                                                               "--fp16"};
     for (const auto& argument : arguments_) {
       const std::string& flag = argument.first;
       const bool said = std::ranges::any_of(override_words(), [&](const OverrideWord& word) {
-        return word.flag == flag && word.form != OverrideForm::import_on && !field_of(word).empty();
+        const std::string_view field = field_of(word);
+        const bool itself = written_by_table(word) || word.form == OverrideForm::together;
+        return word.flag == flag && (itself ? !field.empty() : written_.contains(field));
       });
-      if (said || std::ranges::find(elsewhere, flag) != elsewhere.end()) continue;
+      if (said) continue;
       const std::string& value = argument.second;
       out.without.push_back(fmt::format("{}{}{}", flag, value.empty() ? "" : " ", value));
     }
@@ -101,7 +92,7 @@ class Fields {
   // Two flags may turn off one field.
   bool said(std::string_view field) const {
     return std::ranges::any_of(override_words(), [&](const OverrideWord& word) {
-      return field_of(word) == field && has(word.flag);
+      return written_by_table(word) && field_of(word) == field && has(word.flag);
     });
   }
 
@@ -117,9 +108,7 @@ class Fields {
       case OverrideForm::torch:
         return put(field, value == "bf16" ? "torch.bfloat16" : "torch.float32");
       case OverrideForm::list: return put(field, list_of(value));
-      case OverrideForm::value:
-      case OverrideForm::import_on:
-      case OverrideForm::import_value: break;
+      default: break;
     }
     if (!value.empty()) put(field, value);
   }
@@ -148,13 +137,14 @@ void write_activation(Fields& fields) {
 // YaRN's numbers have other names in the configuration of latent attention, whose own factor is 40.
 void write_yarn(const ModelSpec& m, Fields& fields) {
   const bool latent = m.latent_attention(), yarn = m.rope_scaling == RopeScaling::yarn;
-  const std::string begin = latent ? "model." : "model.yarn_";
-  const auto put = [&](const char* name, double value) {
-    if (value > 0) fields.put(begin + name, "", fmt::format("{}", value));
+  const auto put = [&](const std::string& name, double value) {
+    const std::string text = fmt::format("{}", value);
+    if (value > 0 && latent) fields.put("model." + name, "model.config." + name, text);
+    if (value > 0 && !latent) fields.put("model.yarn_" + name, "", text);
   };
   if (latent && !yarn) put("rotary_scaling_factor", 1);
   if (!yarn) return;
-  if (latent) fields.put("model.rope_type", "", "yarn");
+  if (latent) fields.put("model.rope_type", "model.config.rope_type", "yarn");
   put("rotary_scaling_factor", m.rope_scaling_factor);
   put("original_max_position_embeddings", static_cast<double>(m.rope_original_positions));
   put("beta_fast", m.rope_beta_fast);
@@ -188,8 +178,14 @@ OverrideExport export_overrides(const MegatronExport& exported, const Scenario& 
   if (arguments.contains("--window-size"))
     arguments["--window-size"] = fmt::format("[{},0]", scenario.model.sliding_window - 1);
   if (!has_fused_activation(scenario.model)) arguments["--no-bias-gelu-fusion"] = "";
+  // NeMo's core has this one backend, by a switch.
+  const auto backend = arguments.find("--moe-flex-dispatcher-backend");
+  const bool deepep =
+      target == OverrideTarget::nemo && backend != arguments.end() && backend->second == "deepep";
+  if (deepep) arguments.erase(backend);
   Fields fields(std::move(arguments), target);
   fields.write_table();
+  if (deepep) fields.put("model.config.moe_enable_deepep", "true");
   write_activation(fields);
   write_yarn(scenario.model, fields);
   if (scenario.training.precision == Precision::fp32)
@@ -197,7 +193,9 @@ OverrideExport export_overrides(const MegatronExport& exported, const Scenario& 
   fields.put("model.batch_p2p_comm", "MegatronCommOverlapCallback.batch_p2p_comm",
              serial ? "true" : "false");
   if (scenario.model.latent_attention() && scenario.model.q_lora_rank == 0)
-    fields.put("model.q_lora_rank", "", "null");
+    fields.put("model.q_lora_rank", "model.config.q_lora_rank", "null");
+  if (fields.has("--cpu-offloading-num-layers"))
+    fields.put("model.cpu_offloading", "model.config.cpu_offloading", "true");
   if (fields.has("--cuda-graph-impl")) {
     fields.put("model.use_te_rng_tracker", "", "true");
     fields.put("rng.te_rng_tracker", "", "true");
@@ -205,7 +203,15 @@ OverrideExport export_overrides(const MegatronExport& exported, const Scenario& 
     fields.put("model.cuda_graph_modules", "", "[]");
     fields.put("model.cuda_graph_scope", "", "null");
   }
-  // The recipe of NeMo has virtual stages of its own.
+  if (fields.has("--use-megatron-fsdp")) {
+    fields.put("", "trainer.strategy.fsdp", "megatron");
+    // Its recipes' average is not Megatron-FSDP's (nemo/collections/llm/recipes/llama3_8b.py).
+    fields.put("", "trainer.strategy.ddp.average_in_collective", "false");
+  }
+  // The recipe of NeMo has virtual stages of its own, Transformer Engine's own layer, which has no
+  // experts, and norms whose weight is 1 + w.
+  fields.put("", "model.config.layernorm_zero_centered_gamma", "false");
+  fields.put("", "model.config.use_transformer_engine_full_layer_spec", "false");
   fields.put("", "trainer.strategy.virtual_pipeline_model_parallel_size", "null");
   fields.put("", "trainer.strategy.context_parallel_size", "1");
   fields.list_others();

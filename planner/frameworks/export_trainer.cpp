@@ -6,6 +6,7 @@
 #include <array>
 #include <string_view>
 
+#include "planner/frameworks/megatron_script.hpp"
 #include "planner/frameworks/torchrun_script.hpp"
 
 namespace planner {
@@ -29,6 +30,8 @@ const Program& program_of(TrainerTarget target) {
 
 void check_sizes(const Scenario& s, const ParallelPlan& p, TrainerTarget target, Refusals& r) {
   const bool factory = target == TrainerTarget::llama_factory;
+  r.refuse(s.model.encoder_decoder(), "model", "its supervised fine-tuning is of decoders",
+           "choose a model of kind gpt, llama or moe");
   r.refuse(p.pp > 1 || p.ep > 1, p.pp > 1 ? "pp" : "ep",
            "the Trainer has neither pipeline nor expert parallelism", "set pp: 1, and ep: 1");
   r.refuse(factory && (p.tp > 1 || p.cp > 1), p.tp > 1 ? "tp" : "cp",
@@ -40,7 +43,9 @@ void check_sizes(const Scenario& s, const ParallelPlan& p, TrainerTarget target,
            "set sequence_parallel: false");
   r.refuse(p.dp_replicate > 1 && factory, "dp_replicate", "no key groups replicas",
            "set dp_replicate: 1");
-  r.refuse(p.zero == 1, "zero", "FSDP shards gradients too", "set zero: 2");
+  r.refuse(p.zero == 1, "zero",
+           factory ? "its files of DeepSpeed are of ZeRO 2 and 3" : "FSDP shards gradients too",
+           "set zero: 2");
   r.refuse(p.recompute.granularity == Recomputation::selective || p.recompute.layers > 0,
            "recompute", "gradient checkpointing is of every layer", "set recompute: full, or none");
   r.refuse(p.zero_plus_plus.partition > 1, "zero_hpz_partition_size",
@@ -229,17 +234,13 @@ Lines sharding(const Scenario& s, const ParallelPlan& p, TrainerTarget target) {
   return out;
 }
 
-std::vector<std::string> notes_of(const Scenario& s, TrainerTarget target) {
+std::vector<std::string> notes_of(const Scenario& s, const ParallelPlan& p, TrainerTarget target) {
   std::vector<std::string> notes{
       "data set, learning rate, template and where to save are yours to fill in"};
   if (model_of(s) == "REPLACE")
     notes.emplace_back("the model's name on the hub, or its folder, takes the place of REPLACE");
-  if (s.training.stack.name != "peft") {
-    notes.push_back(
-        fmt::format("predicted with the stack {}: training.stack: peft describes "
-                    "transformers, PEFT and FSDP",
-                    s.training.stack.name));
-  }
+  const bool deepspeed = target == TrainerTarget::llama_factory && p.zero > 0;
+  note_stack(s.training.stack, deepspeed ? deepspeed_stack : trainer_stack, notes);
   if (s.training.packing.any()) notes.emplace_back(samples_note);
   if (target == TrainerTarget::llama_factory)
     notes.emplace_back("it runs in a checkout of LLaMA-Factory, which has the files of DeepSpeed");
@@ -277,7 +278,7 @@ TrainerExport export_trainer(const Scenario& scenario, const ParallelPlan& plan,
   Lines lines = target == TrainerTarget::accelerate ? Lines{} : flags;
   for (auto& line : sharding(scenario, plan, target)) lines.push_back(std::move(line));
   TrainerExport out;
-  out.notes = notes_of(scenario, target);
+  out.notes = notes_of(scenario, plan, target);
   const Program& program = program_of(target);
   out.script = script_head({.framework = std::string(program.name),
                             .where = "where it is installed",

@@ -4,7 +4,6 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <set>
 #include <string_view>
 
 #include "costmodel/base/escape.hpp"
@@ -85,26 +84,7 @@ class Translation {
   }
 
   bool translate_special(const SetField& set) {
-    static const std::set<std::string_view> elsewhere{"model.gated_linear_unit",
-                                                      "model.activation_func",
-                                                      "model.config.gated_linear_unit",
-                                                      "model.config.activation_func",
-                                                      "model.batch_p2p_comm",
-                                                      "model.cpu_offloading",
-                                                      "MegatronCommOverlapCallback.batch_p2p_comm",
-                                                      "model.use_te_rng_tracker",
-                                                      "trainer.strategy.use_te_rng_tracker",
-                                                      "mixed_precision",
-                                                      "trainer.plugins.precision",
-                                                      "model.bf16",
-                                                      "mixed_precision.fp32",
-                                                      "trainer.plugins.params_dtype",
-                                                      "trainer.plugins.pipeline_dtype",
-                                                      "trainer.strategy.pipeline_dtype",
-                                                      "optim.config.bf16",
-                                                      "optim.config.fp16",
-                                                      "model.fp16"};
-    if (elsewhere.contains(set.field)) return true;
+    if (set.field == "mixed_precision") return true;
     if (set.field == "model.cuda_graph_scope") {  // of before core 0.18
       if (last(set.field).empty()) return true;
       drop("--cuda-graph-modules");
@@ -120,6 +100,7 @@ class Translation {
 
   // A switch that is set the other way takes back what came before.
   void translate_row(const OverrideWord& word, const SetField& set) {
+    if (word.form == OverrideForm::together) return;
     drop(word.flag);
     const std::string value = set.values.empty() ? std::string() : set.values.front();
     switch (word.form) {
@@ -135,6 +116,7 @@ class Translation {
           add(word.flag, {last_part(value) == "bfloat16" ? "bf16" : "fp32"}, set.mark, set.unknown);
         return;
       case OverrideForm::value:
+      case OverrideForm::together:
       case OverrideForm::import_value: break;
     }
     if (value.empty() || value == "null") return;

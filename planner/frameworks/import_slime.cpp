@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <charconv>
 #include <string_view>
 #include <utility>
@@ -11,6 +10,7 @@
 #include "costmodel/base/error.hpp"
 #include "costmodel/base/escape.hpp"
 #include "planner/exchange/hub_names.hpp"
+#include "planner/frameworks/framework_words.hpp"
 #include "planner/frameworks/import_megatron.hpp"
 #include "planner/frameworks/megatron_script.hpp"
 #include "planner/frameworks/setting_fields.hpp"
@@ -20,13 +20,6 @@ namespace planner {
 using namespace costmodel;
 
 namespace {
-
-// What only rollout, reward and the algorithm read (slime/utils/arguments.py).
-constexpr std::array<std::string_view, 24> slime_own{
-    "--rollout-",  "--sglang-",   "--eval-",    "--actor-",    "--prompt-",   "--input-",
-    "--label-",    "--apply-",    "--rm-",      "--num-rollo", "--n-sample",  "--use-dynam",
-    "--max-token", "--advantage", "--kl-",      "--eps-clip",  "--use-kl",    "--entropy-",
-    "--colocate",  "--hf-check",  "--ref-load", "--balance-",  "--over-samp", "--update-w"};
 
 // Of a flag as a number; `otherwise` where it is absent or no positive number.
 std::int64_t number_of(const MegatronArguments& all, std::string_view flag,
@@ -83,7 +76,7 @@ void translate(MegatronArguments& all) {
   all.per_node = number_of(all, "--actor-num-gpus-per-node", 8);
   all.world_size = product({number_of(all, "--actor-num-nodes", 1), all.per_node});
   std::erase_if(all.list, [](const MegatronArgument& one) {
-    return std::ranges::any_of(slime_own,
+    return std::ranges::any_of(framework_words("slime").harmless,
                                [&](std::string_view own) { return one.flag.starts_with(own); });
   });
 }

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <cctype>
 #include <cstdlib>
 #include <string_view>
@@ -14,6 +13,8 @@
 #include "costmodel/base/escape.hpp"
 #include "planner/exchange/fitting_adapters.hpp"
 #include "planner/exchange/hub_names.hpp"
+#include "planner/frameworks/framework_words.hpp"
+#include "planner/frameworks/megatron_script.hpp"
 #include "planner/frameworks/trainer_words.hpp"
 
 namespace planner {
@@ -22,19 +23,6 @@ using namespace costmodel;
 
 namespace {
 
-using Pair = std::pair<std::string_view, std::string_view>;
-
-// transformers, training_args.py, OptimizerNames; what else begins with adamw is adam.
-constexpr std::array optimizers{Pair{"adamw_8bit", "adam-8bit"},
-                                Pair{"adamw_torch_8bit", "adam-8bit"},
-                                Pair{"adamw_bnb_8bit", "adam-8bit"},
-                                Pair{"paged_adamw_8bit", "adam-8bit"},
-                                Pair{"adafactor", "adafactor"},
-                                Pair{"sgd", "plain-sgd"},
-                                Pair{"muon", "muon"},
-                                Pair{"paged_adamw_32bit", "adam"},
-                                Pair{"paged_adamw", "adam"}};
-
 std::string lower(std::string text) {
   for (char& c : text) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
   return text;
@@ -42,8 +30,8 @@ std::string lower(std::string text) {
 
 class TrainerImport {
  public:
-  explicit TrainerImport(TrainerJob from)
-      : job(job_of(from.format)), from_(std::move(from)), fields_(from_.fields) {}
+  TrainerImport(TrainerJob from, const std::string& text)
+      : job(job_of(from.format)), from_(std::move(from)), fields_(from_.fields), text_(text) {}
 
   void read() {
     read_model();
@@ -176,6 +164,7 @@ class TrainerImport {
                         fields_.has("fsdp_config.reshard_after_forward") ||
                         truth("use_fsdp", false);
     const std::string deepspeed = fields_.word("deepspeed", "");
+    deepspeed_ = !deepspeed.empty() || fields_.has("zero_stage");
     if (!deepspeed.empty()) {
       read_deepspeed(deepspeed);
     } else if (fields_.has("zero_stage")) {
@@ -291,13 +280,21 @@ class TrainerImport {
                : "bf16";
   }
 
-  // What accelerate and DeepSpeed add to the stack peft, which is the Trainer's DDP and FSDP.
-  Value stack_of_sizes() {
+  // Of the Trainer's DDP and FSDP or of DeepSpeed, and what accelerate's sizes add to them.
+  Value stack() {
+    const std::string name = noted_stack(text_, deepspeed_ ? deepspeed_stack : trainer_stack);
+    const std::string attention = lower(fields_.word("attn_implementation", "auto"));
+    const bool unfused = attention == "eager" || attention == "disabled" || truth("eager", false);
     Value stack;
-    if (tp_ > 1 || cp_ > 1 || zero_ == 1) stack.set("data_parallel_only", scalar_value("false"));
-    if (cp_ > 1) stack.set("context_parallel", scalar_value("true"));
-    if (stack.is_map())
+    if (name == trainer_stack && (tp_ > 1 || cp_ > 1 || zero_ == 1)) {
+      stack.set("data_parallel_only", scalar_value("false"));
+      if (zero_ == 1) stack.set("zero_one", scalar_value("true"));
       job.notes.emplace_back("the stack peft is measured with DDP and FSDP alone");
+    }
+    if (cp_ > 1) stack.set("context_parallel", scalar_value("true"));
+    if (unfused) stack.set("attention", scalar_value("unfused"));
+    if (!stack.is_map()) return scalar_value(name);
+    stack.set("base", scalar_value(name));
     return stack;
   }
 
@@ -306,18 +303,14 @@ class TrainerImport {
     const std::string tf32 = fields_.word("tf32", "");
     if (precision() == "fp32" && !tf32.empty())
       leave_out(fields_.written("tf32"), "products in fp32 have the device's fp32 rate");
-    const std::string attention = lower(fields_.word("attn_implementation", "auto"));
-    const bool unfused = attention == "eager" || attention == "disabled" || truth("eager", false);
-    Value stack = stack_of_sizes();
-    if (unfused) stack.set("attention", scalar_value("unfused"));
-    if (stack.is_map()) stack.set("base", scalar_value("peft"));
-    job.scenario.find("training")->set("stack", stack.is_map() ? stack : scalar_value("peft"));
+    job.scenario.find("training")->set("stack", stack());
     for (const char* fused : {"flash_attention", "sdp_attention"}) fields_.find(fused);
     const std::string name = lower(fields_.word("optim", "adamw_torch"));
-    const auto* row = std::ranges::find(optimizers, name, &Pair::first);
+    const auto& rows = framework_words("trainer").rows;
+    const auto row = std::ranges::find_if(rows, [&](const auto& one) { return one[0] == name; });
     const bool adam = name.starts_with("adam");
-    if (row == optimizers.end() && !adam) leave_out(fields_.written("optim"), "taken as adam");
-    std::string optimizer(row != optimizers.end() ? row->second : "adam");
+    if (row == rows.end() && !adam) leave_out(fields_.written("optim"), "taken as adam");
+    std::string optimizer(row != rows.end() ? (*row)[1] : "adam");
     if (optimizer == "adam-8bit" && !offload_.empty()) {
       leave_out(fields_.written("optim"), "in host memory taken as adam, which runs there");
       optimizer = "adam";
@@ -445,6 +438,8 @@ class TrainerImport {
 
   TrainerJob from_;
   SettingFields& fields_;
+  const std::string& text_;
+  bool deepspeed_ = false;
   int zero_ = -1;        // -1: not sharded
   bool hybrid_ = false;  // shards within a node
   bool eight_bits_ = false;
@@ -457,7 +452,7 @@ class TrainerImport {
 }  // namespace
 
 ImportedJob import_trainer(const std::string& text, const std::string& file, JobFormat format) {
-  TrainerImport in(read_trainer_job(text, file, format));
+  TrainerImport in(read_trainer_job(text, file, format), text);
   in.read();
   return std::move(in.job);
 }

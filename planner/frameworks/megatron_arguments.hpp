@@ -14,7 +14,8 @@ namespace planner {
 
 // The stacks of configs/stacks that stand for these programs of today.
 inline constexpr std::string_view megatron_stack = "megatron-core-2026",
-                                  bridge_stack = "megatron-bridge";
+                                  bridge_stack = "megatron-bridge", trainer_stack = "peft",
+                                  deepspeed_stack = "deepspeed";
 
 struct MegatronArgument {
   std::string flag;                 // "--num-layers"

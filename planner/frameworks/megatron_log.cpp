@@ -1,47 +1,17 @@
 #include "planner/frameworks/megatron_log.hpp"
 
 #include <algorithm>
-#include <array>
 #include <charconv>
 #include <sstream>
 #include <string_view>
+
+#include "planner/frameworks/framework_words.hpp"
 
 namespace planner {
 
 namespace {
 
 constexpr std::string_view table_begin = " arguments ---", table_end = "end of arguments";
-
-// Arguments whose name in the table is not that of the flag. `inverse`: the flag switches it off
-// (action store_false).
-struct Renamed {
-  std::string_view name, flag;
-  bool inverse = false;
-};
-constexpr std::array<Renamed, 22> renamed{{
-    {"add_bias_linear", "--disable-bias-linear", true},
-    {"add_position_embedding", "--no-position-embedding", true},
-    {"overlap_p2p_comm", "--no-overlap-p2p-communication", true},
-    {"masked_softmax_fusion", "--no-masked-softmax-fusion", true},
-    {"bias_gelu_fusion", "--no-bias-gelu-fusion", true},
-    {"bias_swiglu_fusion", "--no-bias-swiglu-fusion", true},
-    {"bias_dropout_fusion", "--no-bias-dropout-fusion", true},
-    {"gradient_accumulation_fusion", "--no-gradient-accumulation-fusion", true},
-    {"apply_rope_fusion", "--no-rope-fusion", true},
-    {"persist_layer_norm", "--no-persist-layer-norm", true},
-    {"perform_initialization", "--no-initialization", true},
-    {"check_for_nan_in_loss_and_grad", "--no-check-for-nan-in-loss-and-grad", true},
-    {"create_attention_mask_in_dataloader", "--no-create-attention-mask-in-dataloader", true},
-    {"tp_comm_bulk_dgrad", "--disable-tp-comm-bulk-dgrad", true},
-    {"tp_comm_bulk_wgrad", "--disable-tp-comm-bulk-wgrad", true},
-    {"tp_comm_overlap_ag", "--disable-tp-comm-overlap-ag", true},
-    {"tp_comm_overlap_rs", "--disable-tp-comm-overlap-rs", true},
-    {"tp_comm_split_ag", "--disable-tp-comm-split-ag", true},
-    {"tp_comm_split_rs", "--disable-tp-comm-split-rs", true},
-    {"fp8", "--fp8-format"},
-    {"fp4", "--fp4-format"},
-    {"virtual_pipeline_model_parallel_size", "--num-virtual-stages-per-pipeline-rank"},
-}};
 
 // A value as flags have it: lists without brackets and quotes, types without their module.
 std::vector<std::string> values_of(std::string value) {
@@ -58,11 +28,12 @@ std::vector<std::string> values_of(std::string value) {
 
 void add(const std::string& name, const std::string& value, const costmodel::Mark& mark,
          MegatronArguments& out) {
-  const auto* const other =
-      std::ranges::find_if(renamed, [&](const Renamed& row) { return row.name == name; });
-  const bool inverse = other != renamed.end() && other->inverse;
-  std::string flag = other != renamed.end() ? std::string(other->flag) : "--" + name;
-  if (other == renamed.end()) std::ranges::replace(flag, '_', '-');
+  constexpr std::string_view off = "not ";
+  std::string_view other = framework_words("logged-arguments").read_as(name);
+  const bool inverse = other.starts_with(off);
+  if (inverse) other.remove_prefix(off.size());
+  std::string flag = "--" + std::string(other);
+  std::ranges::replace(flag, '_', '-');
   if (value == "None" || value == "[]" || value.empty()) return;
   if (value == "True" || value == "False") {
     if ((value == "True") != inverse) out.list.push_back({flag, {}, mark, ""});

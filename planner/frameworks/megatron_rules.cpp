@@ -327,6 +327,10 @@ void check_recompute(const Scenario& s, const ParallelPlan& p, Rules& rules) {
   rules.require(!projected || s.model.latent_attention(), "recompute",
                 "Megatron-LM: mla_up_proj is recomputed in latent attention only",
                 "leave mla_up_proj out of recompute.modules");
+  const bool activated = (p.recompute.modules & bit_of(costmodel::RecomputeModule::moe_act)) != 0;
+  rules.require(!activated || s.model.experts > 0, "recompute",
+                "Megatron-LM: moe_act is recomputed in experts only",
+                "leave moe_act out of recompute.modules");
 }
 
 // transformer_config.py: graphs capture parts that the model has, replay no random numbers in what

@@ -15,8 +15,8 @@ namespace {
 const FrameworkWords& override_data() { return framework_words("bridge"); }
 
 OverrideForm override_form(std::string_view name) {
-  constexpr std::array<std::string_view, 7> names{"value", "on",        "off",         "torch",
-                                                  "list",  "import_on", "import_value"};
+  constexpr std::array<std::string_view, 8> names{"value", "on",        "off",          "torch",
+                                                  "list",  "import_on", "import_value", "together"};
   const auto* const at = std::ranges::find(names, name);
   SHARDPLAN_CHECK(at != names.end());
   return static_cast<OverrideForm>(at - names.begin());

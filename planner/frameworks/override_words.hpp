@@ -11,13 +11,14 @@ namespace planner {
 
 // How the flag's value stands in a field.
 enum class OverrideForm : std::uint8_t {
-  value,        // as it is
-  on,           // the flag alone is `true`
-  off,          // the flag alone is `false`
-  torch,        // bf16 is torch.bfloat16
-  list,         // "a b" is [a,b]
-  import_on,    // `true` is the flag, which the export writes as another field
-  import_value  // a value that the export writes itself
+  value,         // as it is
+  on,            // the flag alone is `true`
+  off,           // the flag alone is `false`
+  torch,         // bf16 is torch.bfloat16
+  list,          // "a b" is [a,b]
+  import_on,     // `true` is the flag, which the export writes as another field
+  import_value,  // a value that the export writes itself
+  together       // of several fields: export_overrides and import_overrides
 };
 
 struct OverrideWord {

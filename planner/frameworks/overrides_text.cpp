@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <cctype>
 #include <iterator>
 #include <sstream>
@@ -11,6 +10,7 @@
 
 #include "costmodel/base/escape.hpp"
 #include "planner/exchange/shell_script.hpp"
+#include "planner/frameworks/framework_words.hpp"
 #include "planner/frameworks/launcher_words.hpp"
 
 namespace planner {
@@ -34,36 +34,12 @@ bool is_field_letter(char c) {
 
 // "model.num_layers", and the names of whole sections that are set to a word.
 bool is_field(std::string_view text) {
-  static constexpr std::array<std::string_view, 25> sections{"model",
-                                                             "train",
-                                                             "optimizer",
-                                                             "ddp",
-                                                             "dataset",
-                                                             "mixed_precision",
-                                                             "scheduler",
-                                                             "checkpoint",
-                                                             "dist",
-                                                             "comm_overlap",
-                                                             "logger",
-                                                             "tokenizer",
-                                                             "rng",
-                                                             "profiling",
-                                                             "validation",
-                                                             "env_vars",
-                                                             "peft",
-                                                             "rerun_state_machine",
-                                                             "trainer",
-                                                             "data",
-                                                             "optim",
-                                                             "log",
-                                                             "resume",
-                                                             "MegatronCommOverlapCallback",
-                                                             "actor_rollout_ref"};
   if (!std::ranges::all_of(text, is_field_letter)) return false;
   const std::size_t dot = text.find('.');
   if (dot == std::string_view::npos) return text == "mixed_precision";
+  static const auto known = fmt::format(" {} ", framework_words("bridge").read_as("sections"));
   return dot + 1 < text.size() &&
-         std::ranges::find(sections, text.substr(0, dot)) != sections.end();
+         known.find(fmt::format(" {} ", text.substr(0, dot))) != std::string::npos;
 }
 
 bool is_quoted(std::string_view text) {

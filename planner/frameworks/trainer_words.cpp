@@ -115,7 +115,9 @@ std::optional<JobFormat> yaml_format(const std::string& text) {
   if (is_yaml(text, {"finetuning_type:", "cutoff_len:"})) return JobFormat::llama_factory;
   if (is_yaml(text, {"model_name_or_path:", "per_device_train_batch_size:"}))
     return is_yaml(text, {"stage:", "template:"}) ? JobFormat::llama_factory : JobFormat::trainer;
-  return std::nullopt;
+  const bool json =
+      text.starts_with('{') && text.find("\"per_device_train_batch_size\"") != text.npos;
+  return json ? std::optional(JobFormat::trainer) : std::nullopt;
 }
 
 }  // namespace

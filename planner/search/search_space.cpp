@@ -117,7 +117,8 @@ std::vector<ExpertRecipe> recipes_offered(const Scenario& s, int ep, int pp, int
   const StackSpec& stack = s.training.stack;
   ExpertRecipe recipe = written;
   // One copy a rank is never slower than one a chosen expert.
-  if (!s.plan.dispatcher && stack.offers.flex_dispatcher) recipe.dispatcher = Dispatcher::hybridep;
+  if (!s.plan.dispatcher && stack.offers.flex_dispatcher && runs_flex_dispatcher(s.cluster))
+    recipe.dispatcher = Dispatcher::hybridep;
   if (!s.plan.dispatcher_multiprocessors && sends_once_a_rank(recipe.dispatcher))
     recipe.multiprocessors = std::max(recipe.multiprocessors, usual_multiprocessors);
   std::vector<ExpertRecipe> recipes{recipe};
@@ -157,7 +158,7 @@ bool needs_sharded_weights(const ParallelPlan& plan) {
 // and Megatron-LM's --optimizer-cpu-offload want ZeRO 1 or more.
 std::vector<int> zero_choices(const Scenario& s, const ParallelPlan& plan) {
   std::vector<int> stages = zero_choices(s, plan.replicas() > 1 || plan.offload.states());
-  if (s.training.stack.offers.data_parallel_only) std::erase(stages, 1);
+  if (!s.training.stack.offers.zero_one) std::erase(stages, 1);
   if (const int most = s.training.stack.offers.max_zero_in_pipeline; plan.pp > 1 && most < 3)
     std::erase_if(stages, [most](int zero) { return zero > most; });
   if (plan.dp_replicate > 1 || (plan.offload.states() && !s.plan.zero)) std::erase(stages, 0);
@@ -308,7 +309,7 @@ void add_families(const Scenario& s, ParallelPlan plan, SearchSpace& space) {
   if (!s.plan.zero && needs_sharded_weights(plan)) {
     plan.zero = 3;
   } else if (!s.plan.zero && (plan.dp_replicate > 1 || plan.offload.states())) {
-    plan.zero = s.training.stack.offers.data_parallel_only ? 2 : 1;
+    plan.zero = s.training.stack.offers.zero_one ? 1 : 2;
   }
   plan.recompute = s.plan.recompute.value_or(Recompute{});
   for (const auto kind : schedules(s, plan.pp, plan.vpp)) {

@@ -42,9 +42,29 @@ std::string nothing_fits_note(const Scenario& open, Bytes least) {
       keys, 100 * open.search.memory_margin, margin_key(open.search));
 }
 
+// As many sizes as are asked for one that is of use.
+constexpr int most_refused = 64;
+
+SettledPlan fastest_of_use(const std::vector<Estimate>& ranked, const PlanRefusal& refusal) {
+  SettledPlan first{ranked.front().plan, false, {}};
+  const std::string why = refusal ? refusal(first.plan) : "";
+  if (why.empty()) return first;
+  for (const Estimate& other : ranked) {
+    if (!refusal(other.plan).empty()) continue;
+    const double longer = other.iteration / ranked.front().iteration - 1;
+    return {other.plan,
+            false,
+            {fmt::format(
+                "plan: the fastest is refused ({}); this is the next that is not, {:.1f} % slower",
+                why, 100 * longer)}};
+  }
+  return first;
+}
+
 }  // namespace
 
-std::optional<SettledPlan> settled_plan(const Scenario& scenario, int threads) {
+std::optional<SettledPlan> settled_plan(const Scenario& scenario, int threads,
+                                        const PlanRefusal& refusal) {
   Scenario open = scenario;
   open.plan = with_defaults(scenario);
   if (open.plan.automatic.empty()) {
@@ -60,12 +80,14 @@ std::optional<SettledPlan> settled_plan(const Scenario& scenario, int threads) {
   }
   require_offered(scenario);
   const Reach reach = reach_of(open);
-  if (reach == Reach::even)
-    open.search.top = 1;  // whatever the ranking holds, its first is the same
+  // Whatever the ranking holds, its first is the same.
+  if (refusal) open.search.top = most_refused;
+  if (reach == Reach::even && !refusal) open.search.top = 1;
   const Strategies all = run_strategies(open, reach, threads, {});
   if (!all.found.plans.empty()) {
-    const ParallelPlan& plan = all.found.plans.front().plan;
-    return SettledPlan{plan, false, layout_notes(scenario, plan)};
+    SettledPlan found = fastest_of_use(all.found.plans, refusal);
+    for (auto& note : layout_notes(scenario, found.plan)) found.notes.push_back(std::move(note));
+    return found;
   }
   if (!all.found.leanest) {
     // Its keys at their defaults break a rule less likely than any others.

@@ -2,6 +2,7 @@
 // as `plan` chooses it.
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -22,8 +23,11 @@ struct SettledPlan {
 // search.memory_margin free, or, when none of their values leaves so much, those with the least
 // peak. Uneven layouts are tried where stage_layers is one of these keys, as in `plan: auto`. Empty
 // when no choice is valid. `threads` do not change the answer. Throws ConfigError for a plan that
-// breaks a rule; where no choice obeys them, for `auto` at its default.
-std::optional<SettledPlan> settled_plan(const costmodel::Scenario& scenario, int threads = 1);
+// breaks a rule; where no choice obeys them, for `auto` at its default. `refusal`: why a plan is of
+// no use; empty: it is. Of the ranked plans that fit, the fastest of use is taken, with a note.
+using PlanRefusal = std::function<std::string(const costmodel::ParallelPlan&)>;
+std::optional<SettledPlan> settled_plan(const costmodel::Scenario& scenario, int threads = 1,
+                                        const PlanRefusal& refusal = {});
 inline constexpr const char* no_valid_choice = "no choice of the keys written auto is valid";
 
 // The same of a run that has run, which had all of the memory: the fastest plan.

@@ -206,6 +206,7 @@ TEST_CASE("a profile in bf16 is of bf16, and says whose it is") {
         about(1e-5).epsilon(1e-5));
   CHECK(device.memory_bandwidth.value == about(4e12));
   CHECK(device.multiprocessors == 132);
+  CHECK(device.flex_dispatcher);  // of compute capability 9.0
   const std::string text = to_yaml(calibrate::gpu_profile(records, Precision::bf16, some_gpu(),
                                                           "2026-01-02", "shardplan calibrate x"));
   for (const char* said : {"2026-01-02", "A \\\"fast\\\" GPU", "CUDA 13.2", "CUDA 13.0",

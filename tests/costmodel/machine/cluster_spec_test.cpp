@@ -62,7 +62,8 @@ TEST_CASE("every device loads, and every group of figures says where it comes fr
     }
     CHECK(groups == 8 + (device.idle_boost > 0 ? 1 : 0) +
                         (device.host_bandwidth.value > 0 ? 1 : 0) +
-                        (file.find("operators") != nullptr ? 1 : 0) + (device.alone ? 1 : 0) +
+                        (file.find("operators") != nullptr ? 1 : 0) +
+                        (file.find("flex_dispatcher") != nullptr ? 1 : 0) + (device.alone ? 1 : 0) +
                         (device.cache_bandwidth.value > 0 ? 1 : 0));
     CHECK(device.peak_of(Precision::fp32).value > 0);
     CHECK(device.memory.value > 1e9);

@@ -271,4 +271,29 @@ TEST_CASE("recipes read back, and what is misspelt is told") {
   CHECK(refused("", ", recompute: {modules: []}").find("list of modules") != std::string::npos);
 }
 
+TEST_CASE("DeepEP and HybridEP run on devices that have their kernels, and leave some of it") {
+  const auto on = [](const char* cluster, const char* plan) {
+    return scenarios::fault_of([&] {
+      return scenarios::read(
+          fmt::format("model: qwen3-30b-a3b\ncluster: {{base: {}, devices: 16}}\n"
+                      "training: {{global_batch: 64, sequence: 4096, stack: megatron-core-2026}}\n"
+                      "plan: {{dp: 16, ep: 8, {}}}\n",
+                      cluster, plan));
+    });
+  };
+  CHECK(on("mi300x-8x", "dispatcher: alltoall") == "");
+  for (const char* name : {"deepep", "hybridep"}) {
+    CHECK(on("dgx-h100", fmt::format("dispatcher: {}", name).c_str()) == "");
+    CHECK(on("mi300x-8x", fmt::format("dispatcher: {}", name).c_str()) ==
+          fmt::format(
+              "test.yaml:4:35: {} has no kernels for device mi300x; set dispatcher: alltoall, or "
+              "flex_dispatcher of a device that has them",
+              name));
+  }
+  CHECK(on("dgx-h100", "dispatcher: deepep, dispatcher_multiprocessors: 131") == "");
+  CHECK(on("dgx-h100", "dispatcher: deepep, dispatcher_multiprocessors: 132") ==
+        "test.yaml:4:71: the kernels of deepep take 132 of the 132 multiprocessors of device "
+        "h100-sxm5-80gb; leave some for the products: some 32");
+}
+
 }  // namespace expert_recipe_test

@@ -156,6 +156,7 @@ TEST_CASE(
     "a stack of DDP or FSDP alone: no other parallelism, no ZeRO 1, all layers again or none") {
   TrainingSpec training = fixtures::training(64, 1024);
   training.stack.offers.data_parallel_only = true;
+  training.stack.offers.zero_one = false;
   training.stack.offers.partial_recompute = false;
   ParallelPlan plan;
   for (const int zero : {0, 2, 3}) {
@@ -334,6 +335,25 @@ TEST_CASE("stages cut by cost: the output projection is worth layers") {
     CHECK(std::accumulate(counts.begin(), counts.end(), 0) == 16);
     for (std::size_t k = 1; k + 1 < counts.size(); ++k) CHECK(counts[k] > 0);
   }
+}
+
+TEST_CASE("DeepSpeed with models of Transformers has no pipeline") {
+  TrainingSpec training = fixtures::training(64, 1024);
+  ParallelPlan plan;
+  plan.pp = 2;
+  CHECK(first_key(plan, training) == "");
+  training.stack.offers.pipeline = false;
+  CHECK(first_key(plan, training) == "pp");
+  const auto on = [](const char* stack) {
+    return scenarios::fault_of([&] {
+      return scenarios::read(
+          std::string("model: llama-3-8b\ncluster: {base: dgx-h100, devices: 8}\n"
+                      "training: {global_batch: 8, sequence: 128, stack: ") +
+          stack + "}\nplan: {pp: 2, zero: 1}\n");
+    });
+  };
+  CHECK(fixtures::contains(on("deepspeed"), "stack deepspeed has no pipeline; set pp: 1"));
+  CHECK(on("deepspeed-2021") == "");
 }
 
 }  // namespace parallel_plan_test

@@ -8,6 +8,7 @@
 #include "costmodel/config/yaml.hpp"
 #include "costmodel/machine/device_reader.hpp"
 #include "costmodel/model/model_reader.hpp"
+#include "costmodel/plan/stack_reader.hpp"
 #include "tests/costmodel/support/fixtures.hpp"
 
 namespace training_reader_test {
@@ -137,6 +138,49 @@ TEST_CASE("the keys are listed, those of the overlap by its parts") {
   CHECK(factor->allowed == "0.01 to 1000, none");
   CHECK(std::ranges::count(keys, "training.overlap.cuda_graph", &KeyText::name) == 1);
   CHECK(std::ranges::count(keys, "training.overlap", &KeyText::name) == 0);
+}
+
+TEST_CASE("workspaces of more than what they are part of are refused where stack and device meet") {
+  CHECK(fault(", stack: {base: peft, memory: {workspaces: 64}}") ==
+        "t.yaml:1:40: workspaces of stack peft take 2 GiB on device h100-sxm5-80gb "
+        "(memory.workspace_bytes 32 MiB), more than its context_bytes, 1000 MiB, which they are "
+        "part of; set the stack's memory.workspaces or expert_workspaces lower, or its "
+        "memory.context_bytes higher");
+  CHECK(fault(", stack: {base: peft, memory: {workspaces: 31}}").empty());
+  ModelSpec experts = fixtures::gpt(2, 64, 4, 512, 64);
+  experts.experts = 8;
+  const char* grouped = ", stack: {base: peft, memory: {workspaces: 31, expert_workspaces: 1}}";
+  CHECK(fault(grouped).empty());
+  CHECK(fixtures::contains(fault(grouped, experts), "workspaces of stack peft"));
+}
+
+TEST_CASE("the workspaces of every shipped stack are a part of its context on every device") {
+  ModelSpec experts = fixtures::gpt(2, 64, 4, 512, 64);
+  experts.experts = 8;
+  for (const std::string& name : config_names(fixtures::configs(), "stacks")) {
+    const auto stack = resolve_config(fixtures::configs(), "stacks", scalar_value(name));
+    for (const std::string& device : config_names(fixtures::configs(), "devices")) {
+      const auto found = resolve_config(fixtures::configs(), "devices", scalar_value(device));
+      const StackMemory memory = read_stack(stack.value, name).memory;
+      CHECK_MESSAGE(workspaces(experts, read_device(found.value, device), memory) <= memory.context,
+                    name << " on " << device);
+    }
+  }
+}
+
+TEST_CASE("adapters are trained by the stack that has them, where none is named") {
+  const ModelSpec model = fixtures::gpt(2, 64, 4, 512, 64);
+  CHECK(read(", fine_tuning: {method: lora}", model).stack.name == "peft");
+  CHECK(read(", fine_tuning: {method: qlora}", model).stack.name == "peft");
+  CHECK(read(", fine_tuning: {method: full}", model).stack.name == "megatron-core-2026");
+}
+
+TEST_CASE("a device whose cache is larger than its memory is refused") {
+  Value device = parse_yaml("{base: h100-sxm5-80gb, cache: {bytes: 900 GB}}", "d.yaml");
+  const auto found = resolve_config(fixtures::configs(), "devices", device);
+  CHECK(fixtures::contains(fixtures::config_error([&] { read_device(found.value, "h"); }),
+                           "cache of 838.2 GiB exceeds the device's memory, 79.1 GiB; write the "
+                           "bytes of the second level"));
 }
 
 }  // namespace training_reader_test

@@ -221,4 +221,24 @@ TEST_CASE("five newcomers have an answer in one command") {
   }
 }
 
+TEST_CASE("a program that serves is none that trains, and has its own keys") {
+  const std::string answer = in_process::printed("plan llama-3-70b --gpus 4xH100 --framework vllm");
+  CHECK(contains(answer, "'vllm' serves, and trains nothing; add --set workload=inference --set "));
+  CHECK(contains(answer, "serving.stack=NAME, one of vllm-"));
+}
+
+TEST_CASE("what a model's import leaves out stands in its file as well") {
+  const Scratch scratch;
+  scratch.write("config.json",
+                R"({"model_type": "llama", "hidden_size": 64, "intermediate_size": 128,
+                    "num_attention_heads": 4, "num_hidden_layers": 2, "vocab_size": 512,
+                    "weird_key": 5})");
+  const Run done = run(words_of("import config.json --out model.yaml"), scratch);
+  CHECK(done.status == 0);
+  const std::string left_out = "weird_key of config.json is not understood here";
+  CHECK(contains(done.err, "warning: " + left_out));
+  CHECK(contains(scratch.read("model.yaml"), "# " + left_out));
+  CHECK(run(words_of("evaluate model.yaml --gpus 8xh100"), scratch).status == 0);
+}
+
 }  // namespace scenario_words_test

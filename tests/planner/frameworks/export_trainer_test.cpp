@@ -147,4 +147,15 @@ TEST_CASE("TRL loads a base for adapters in the precision that was priced") {
   CHECK_FALSE(has(script("fine_tuning: {method: qlora}", "dp: 16"), "quant_storage"));
 }
 
+TEST_CASE("an encoder with a decoder is none of these programs'") {
+  const Scenario s = scenarios::read(
+      "model: t5-3b\ncluster: {base: dgx-h100, devices: 8}\n"
+      "training: {global_batch: 8, sequence: 512, stack: peft}\nplan: {zero: 3}\n");
+  for (const TrainerTarget target : all) {
+    const auto found = planner::trainer_violations(s, costmodel::resolve_plan(s), target);
+    REQUIRE(!found.empty());
+    CHECK(found.front().key == "model");
+  }
+}
+
 }  // namespace export_trainer_test

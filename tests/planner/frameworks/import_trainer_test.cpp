@@ -165,4 +165,28 @@ TEST_CASE("a length that no setting limits is assumed with a cluster; kinds of L
   CHECK(job.left_out.front().ends_with("priced as lora"));
 }
 
+TEST_CASE("DeepSpeed's file or stage is DeepSpeed's stack, FSDP's settings PEFT's") {
+  const std::string file =
+      "model_name_or_path: Qwen/Qwen3-8B\nper_device_train_batch_size: 1\nmax_length: 2048\n";
+  const auto stack = [&](const std::string& more) {
+    return job_of(file + more).scenario.find("training")->find("stack")->text;
+  };
+  CHECK(stack("deepspeed: ds_z3_config.json\n") == "deepspeed");
+  CHECK(stack("fsdp: full_shard\n") == "peft");
+  CHECK(stack("") == "peft");
+  CHECK(job_of("distributed_type: DEEPSPEED\nnum_processes: 8\ndeepspeed_config: {zero_stage: 3}\n")
+            .scenario.find("training")
+            ->find("stack")
+            ->text == "deepspeed");
+}
+
+TEST_CASE("the Trainer's arguments may be JSON") {
+  const auto job = job_of(
+      "{\"model_name_or_path\": \"Qwen/Qwen3-8B\", \"deepspeed\": \"ds_z2_config.json\",\n"
+      " \"per_device_train_batch_size\": 2, \"max_length\": 2048}\n");
+  CHECK(job.format == planner::JobFormat::trainer);
+  CHECK(job.scenario.find("plan")->find("micro_batch")->text == "2");
+  CHECK(job.scenario.find("plan")->find("zero")->text == "2");
+}
+
 }  // namespace import_trainer_test

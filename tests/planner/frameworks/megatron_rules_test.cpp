@@ -185,6 +185,8 @@ TEST_CASE("what the configuration of a transformer asserts next to its arguments
                  "does not go with the graph scope mlp"));
   CHECK(contains(refused("llama-3-8b", graphs, "offload: {activations: {layers: 2}}"),
                  "CUDA graphs do not go with --cpu-offloading-num-layers"));
+  CHECK(contains(refused("llama-3-8b", "", "recompute: {modules: [moe_act]}"),
+                 "moe_act is recomputed in experts only"));
   CHECK(contains(refused("mixtral-8x7b", "", "recompute: {modules: [mla_up_proj]}"),
                  "mla_up_proj is recomputed in latent attention only"));
   CHECK(contains(refused("deepseek-v2-lite", "",

@@ -218,7 +218,17 @@ Reasons and_also(Reasons some, const Reasons& more) {
 // A table of companions in the words of overrides.
 Reasons companions_of_overrides(bool bridge) {
   if (!bridge) {
-    return {{"model.config.cp_comm_type", " trainer.strategy.context_parallel_size=2"},
+    const char *const fsdp = " trainer.strategy.fsdp=megatron",
+                      *const aware = " optim.config.use_precision_aware_optimizer=true";
+    return {{"trainer.strategy.ddp.data_parallel_sharding_strategy", fsdp},
+            {"trainer.strategy.fsdp",
+             " trainer.strategy.ddp.data_parallel_sharding_strategy=optim_grads"},
+            {"trainer.strategy.ddp.outer_dp_sharding_strategy",
+             " trainer.strategy.num_distributed_optimizer_instances=2 "
+             "trainer.strategy.ddp.use_distributed_optimizer=true"},
+            {"optim.config.exp_avg_dtype", aware},
+            {"optim.config.exp_avg_sq_dtype", aware},
+            {"model.config.cp_comm_type", " trainer.strategy.context_parallel_size=2"},
             {"model.config.recompute_method", " model.config.recompute_granularity=full"},
             {"model.config.recompute_modules", " model.config.recompute_granularity=selective"},
             {"trainer.plugins.fp8_recipe", " trainer.plugins.fp8=hybrid"}};
@@ -383,7 +393,9 @@ std::vector<std::string> split(const std::string& text) {
 std::vector<std::string> override_names(std::string_view planner::OverrideWord::*framework) {
   std::set<std::string> names;
   for (const auto& word : planner::override_words()) {
-    if ((word.*framework).empty() || planner::is_harmless_to_megatron(word.flag)) continue;
+    const bool together = word.form == planner::OverrideForm::together;
+    if ((word.*framework).empty() || together || planner::is_harmless_to_megatron(word.flag))
+      continue;
     names.insert(std::string(word.*framework));
   }
   return {names.begin(), names.end()};
@@ -464,7 +476,6 @@ std::vector<Sample> listed_samples() {
        in_overrides,
        companions_of_overrides(true),
        {{"mixed_precision.fp4_recipe", "nvfp4 is the one recipe"},
-        {"model.cpu_offloading", "model.cpu_offloading_num_layers sizes it"},
         {"model.moe_router_dtype", "the router's product is small, its precision of no account"}},
        override_names(&planner::OverrideWord::bridge)},
       {"NeMo 2",
@@ -472,7 +483,8 @@ std::vector<Sample> listed_samples() {
        of_overrides,
        in_overrides,
        companions_of_overrides(false),
-       {},
+       {{"model.config.moe_router_dtype",
+         "the router's product is small, its precision of no account"}},
        override_names(&planner::OverrideWord::nemo)},
       {"ds_config.json",
        R"({"train_batch_size": 64, "train_micro_batch_size_per_gpu": 1, "bf16": {"enabled": true},

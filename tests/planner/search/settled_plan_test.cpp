@@ -73,4 +73,33 @@ TEST_CASE(
   CHECK(contains(none->notes[0], "leaves 90 % of device memory free (search.memory_margin)"));
 }
 
+TEST_CASE("a plan that is of no use gives way to the next that is") {
+  const Scenario s = ten("auto");
+  const auto fastest = settled_plan(s)->plan;
+  const auto refusal = [&](const costmodel::ParallelPlan& plan) {
+    return plan.tp == fastest.tp && plan.pp == fastest.pp ? "no word" : "";
+  };
+  const auto next = settled_plan(s, 1, refusal);
+  REQUIRE(next);
+  CHECK((next->plan.tp != fastest.tp || next->plan.pp != fastest.pp));
+  REQUIRE(!next->notes.empty());
+  CHECK(contains(next->notes.front(), "the fastest is refused (no word); this is the next"));
+  // Where none is, the fastest, whose refusal has the reason.
+  const auto none = settled_plan(s, 1, [](const costmodel::ParallelPlan&) { return "no word"; });
+  CHECK(none->plan == fastest);
+  CHECK(none->notes.empty());
+}
+
+TEST_CASE("HybridEP is searched where its kernels run") {
+  const auto dispatcher = [](const char* cluster) {
+    const Scenario s = scenarios::read(
+        std::string("model: qwen3-30b-a3b\ncluster: {base: ") + cluster +
+        ", devices: 8}\ntraining: {global_batch: 64, sequence: 4096, stack: megatron-core-2026}\n"
+        "plan: {tp: 1, pp: 1, ep: 8, micro_batch: auto}\n");
+    return settled_plan(s)->plan.experts.dispatcher;
+  };
+  CHECK(dispatcher("dgx-h200") == costmodel::Dispatcher::hybridep);
+  CHECK(dispatcher("mi300x-8x") == costmodel::Dispatcher::alltoall);
+}
+
 }  // namespace settled_plan_test
