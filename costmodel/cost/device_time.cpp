@@ -329,6 +329,28 @@ Seconds streaming_time(Bytes moved, int kernels, const DeviceSpec& device) {
   return (moved + device.memory_half * kernels) / reached;
 }
 
+// After a gather in 16 bits all of a rank's weights are cast; fp8 ones were cast with the step and
+// are gathered by rows, read and written as columns (Transformer Engine, @d0067d0da6: pytorch/
+// tensor/utils.py, post_all_gather_processing; Megatron-LM, --reuse-grad-buf-for-mxfp8-param-ag).
+Seconds weight_cast_time(const Op& op, const DeviceSpec& device, Precision training) {
+  const auto kernels = [&](double n, double k, std::int64_t matrices, Precision precision) {
+    if (!is_narrow(precision)) return Seconds(0);
+    const double bytes = precision == Precision::fp8 ? 1 + 1 : cast_bytes(precision);
+    return streaming_time(Bytes(static_cast<double>(matrices) * n * k * bytes),
+                          static_cast<int>(matrices), device);
+  };
+  return std::visit(Visitor{[&](const Linear& o) {
+                              return kernels(static_cast<double>(o.n), static_cast<double>(o.k), 1,
+                                             precision_of(o, training));
+                            },
+                            [&](const GroupedLinear& o) {
+                              return kernels(static_cast<double>(o.n), static_cast<double>(o.k),
+                                             o.experts, training);
+                            },
+                            [](const auto&) { return Seconds(0); }},
+                    op);
+}
+
 Seconds device_time(const Op& op, Pass pass, const DeviceSpec& device, Precision precision) {
   if (const auto measured = measured_time(op, pass, device, precision)) return *measured;
   return std::visit([&](const auto& o) { return time(o, pass, device, precision); }, op);

@@ -27,6 +27,11 @@ bool is_tabled(const Op& op, Pass pass, const DeviceSpec& device, Precision prec
 // Time of a chain of memory-bound kernels.
 Seconds streaming_time(Bytes moved, int kernels, const DeviceSpec& device);
 
+// Time to make the operands of an operator's weights that are kept in `precision`, once an
+// iteration, a kernel for each matrix; 0 for a product with wider operands, and in 16 bits and
+// more.
+Seconds weight_cast_time(const Op& op, const DeviceSpec& device, Precision precision);
+
 // Device time of a pass, from the device's measured table if it has one, without launch time. 0 for
 // collectives, which the network prices.
 Seconds device_time(const Op& op, Pass pass, const DeviceSpec& device, Precision precision);

@@ -343,6 +343,8 @@ LayerCost layer_cost(const OpList& list, Recomputed what, const Pricing& pricing
   for (const Node& node : list.nodes) {
     cost.products += has_pass(node.op, Pass::weight_gradient) ? 1 : 0;
     if (node.frozen()) continue;
+    if (pricing.keeps_narrow_weights)
+      cost.weight_casts += weight_cast_time(node.op, pricing.cluster->device, pricing.precision);
     const double weights = weights_of(node.op);
     cost.weights += weights;
     cost.tensors += weights > 0 ? std::max(1, joined_after_norm(node.site)) : 0;

@@ -50,6 +50,7 @@ struct LayerCost {
   int tensors = 0;                    // trained parameter tensors where no products are joined
   std::vector<MatrixShape> matrices;  // where the stack has a dummy gradient for each shape
   double dummy_gradients = 0;         // elements of these
+  Seconds weight_casts;               // once an iteration, of weights that are kept narrow
   OptimizerShare optimizer;           // of optimizers that treat parameters unlike
   // With adapters: of weights that are not trained, which `weights` are without.
   Bytes frozen, frozen_experts, largest_frozen;
@@ -84,6 +85,7 @@ struct Pricing {
   const KernelSet* kernels = nullptr;  // the framework's kernels between the products; null: by the
                                        // operators' own passes and elementwise_factor
   bool checkpoint_stops = false;       // see StackMemory
+  bool keeps_narrow_weights = false;
   Seconds host_call;  // of a layer with experts, whose calls are counted; 0: they are not
   LayerCalls layer_calls;
 };

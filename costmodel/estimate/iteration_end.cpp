@@ -273,6 +273,7 @@ std::vector<AfterPipeline> after_pipeline(const PlanInputs& in,
     after.optimizer = max(after.optimizer, launches_of_step(in, rank) - lead);
   }
   if (in.plan.offload.optimizer > 0) share_with_host(in, weights, all);
+  for (std::size_t i = 0; i < all.size(); ++i) all[i].optimizer += weights[i].casts;
   return all;
 }
 

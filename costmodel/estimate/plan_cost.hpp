@@ -60,6 +60,7 @@ struct RankWeights {
   double experts = 0;  // those of experts among them
   double partial = 0;  // those with gradients summed over tensor ranks
   Bytes frozen, frozen_experts;
+  Seconds casts;  // of weights that are kept narrow, once an iteration
   bool operator==(const RankWeights&) const = default;
 };
 
@@ -72,7 +73,7 @@ struct RankParameters : RankWeights {
 struct AfterPipeline {
   Seconds gradient_exposed;  // gradient reduction not hidden by backward
   Seconds gather_exposed;    // parameter gather not hidden by forward
-  Seconds optimizer;
+  Seconds optimizer;         // its step, and casts of weights that are kept narrow
 };
 
 // Memory of one device of a pipeline rank in the steady state (optimizer states exist, all

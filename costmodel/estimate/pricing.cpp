@@ -65,6 +65,10 @@ double exchanged_load(const ParallelPlan& plan, const TrainingSpec& t) {
 
 }  // namespace
 
+bool keeps_narrow_weights(const TrainingSpec& t) {
+  return is_narrow(t.precision) && is_narrow(t.gather_precision);
+}
+
 LayerContext context_of(const ParallelPlan& plan, const Workload& on) {
   const StackSpec& stack = on.training.stack;
   const bool compiled = on.training.overlap.compile;  // a compiler fuses element-wise chains
@@ -81,6 +85,7 @@ LayerContext context_of(const ParallelPlan& plan, const Workload& on) {
           .operands_of_8_bits =
               on.training.precision == Precision::fp8 || on.training.precision == Precision::mxfp8,
           .one_scale = on.training.precision == Precision::fp8,
+          .keeps_narrow_weights = keeps_narrow_weights(on.training),
           .saved_input = stack.memory.narrow_saved_inputs && is_narrow(on.training.precision)
                              ? operand_bytes(on.training.precision)
                              : 0,
@@ -201,6 +206,7 @@ Pricing pricing_of(const ParallelPlan& plan, const Workload& on) {
           plan.experts.shared_overlap,
           set.empty() ? nullptr : &set,
           stack.memory.checkpoint_stops,
+          keeps_narrow_weights(on.training),
           host_call(on.training, on.cluster.device),
           {plan.experts.dispatcher, plan.ep > 1, on.training.capacity_factor > 0,
            is_padded(on.training), is_narrow(on.training.precision),

@@ -65,6 +65,9 @@ double fullest_load(const ParallelPlan& plan, const TrainingSpec& training);
 // Everything of the plan that changes the operators of a layer, and everything that changes their
 // price. The pricing refers to the workload's cluster.
 LayerContext context_of(const ParallelPlan& plan, const Workload& on);
+// Whether trained weights are kept as their products' operands, which are made once an iteration
+// and in no pass (training.parameter_gather_precision).
+bool keeps_narrow_weights(const TrainingSpec& training);
 // The kernels of the framework between the products; empty: unknown.
 const KernelSet& kernel_set(const TrainingSpec& training);
 

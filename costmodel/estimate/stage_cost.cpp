@@ -20,6 +20,7 @@ void add(RankWeights& sum, const LayerCost& layer, double times) {
   sum.all += times * layer.weights;
   sum.experts += times * layer.expert_weights;
   sum.partial += times * layer.partial_weights;
+  sum.casts += layer.weight_casts * times;
   if (layer.frozen.value == 0) return;
   sum.frozen += layer.frozen * times;
   sum.frozen_experts += layer.frozen_experts * times;
@@ -47,6 +48,7 @@ void add_mtp(const PlanInputs& in, bool has_first, RankWeights& sum) {
   sum.all += (own.weights + start.weights - table) * more + (has_first ? 0 : table);
   sum.experts += own.expert_weights * more;
   sum.partial += (own.partial_weights + start.partial_weights) * more;
+  sum.casts += (own.weight_casts + start.weight_casts) * more;
 }
 
 RankWeights weights_on(const PlanInputs& in, const AlikeStages::Kind& ranks) {

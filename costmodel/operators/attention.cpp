@@ -114,8 +114,13 @@ TensorId LayerBuilder::latent_qkv(TensorId normed, std::int64_t heads) {
 }
 
 TensorId LayerBuilder::latent(Site site, TensorId normed, std::int64_t columns) {
-  return add(site, Linear{local_tokens_, columns, model_.hidden, false, false}, {normed},
-             local_tokens_, columns, {normed});
+  const Linear product{.m = local_tokens_,
+                       .n = columns,
+                       .k = model_.hidden,
+                       .bias = false,
+                       .regather = false,
+                       .narrow_weight = keeps_narrow_weights()};
+  return add(site, product, {normed}, local_tokens_, columns, {normed});
 }
 
 TensorId LayerBuilder::from_latent(Site site, TensorId low, std::int64_t rank, std::int64_t n) {

@@ -134,10 +134,10 @@ TensorId LayerBuilder::expert_mlp(TensorId x, std::int64_t rows, std::int64_t lo
   const Seconds start = context_.expert_start;
   const bool by_pytorch = context_.attention_as_measured;  // of a stack that names its kernels
   const Site first = model_.gated_mlp ? Site::expert_gate_and_up : Site::expert_up;
-  TensorId up =
-      add(first,
-          GroupedLinear{rows, inner, h, local, bias, start, true, keeps_narrow_base(), by_pytorch},
-          with_weight(first, x, inner * local, h), rows, inner, {routed(x)});
+  TensorId up = add(
+      first,
+      GroupedLinear{rows, inner, h, local, bias, start, true, keeps_narrow_weights(), by_pytorch},
+      with_weight(first, x, inner * local, h), rows, inner, {routed(x)});
   up = expert_adapters(up, x, local, {{AdapterTarget::gate, ffn}, {AdapterTarget::up, ffn}});
   if (unfused && model_.gated_mlp) up = clamped(up, rows, inner);
   const bool fused_bias = context_.fused_bias_activation || !bias;
@@ -147,10 +147,10 @@ TensorId LayerBuilder::expert_mlp(TensorId x, std::int64_t rows, std::int64_t lo
   if (model_.gated_mlp) keep("activated gate", rows, ffn, keeps(KernelOp::gated_activation));
   const TensorId kept = routed(act);
   if (kept != act) list_.tensors[static_cast<std::size_t>(kept)].cast_of = act;
-  const TensorId product =
-      add(Site::expert_down,
-          GroupedLinear{rows, h, ffn, local, bias, start, !fused, keeps_narrow_base(), by_pytorch},
-          with_weight(Site::expert_down, act, h * local, ffn), rows, h, {kept});
+  const TensorId product = add(
+      Site::expert_down,
+      GroupedLinear{rows, h, ffn, local, bias, start, !fused, keeps_narrow_weights(), by_pytorch},
+      with_weight(Site::expert_down, act, h * local, ffn), rows, h, {kept});
   const TensorId down = expert_adapters(product, act, local, {{AdapterTarget::down, h}});
   return unfused ? with_expert_bias(down, rows, local) : down;
 }

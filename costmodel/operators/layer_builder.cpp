@@ -136,7 +136,7 @@ TensorId LayerBuilder::linear(Site site, TensorId x, TensorId kept, std::int64_t
                        .bias = bias,
                        .regather = regather,
                        .wide = wide,
-                       .narrow_weight = keeps_narrow_base(),
+                       .narrow_weight = keeps_narrow_weights(),
                        .weight_once = keeps_narrow_base() && context_.one_scale};
   return add(site, product, with_weight(site, x, n, k), rows, n, {kept});
 }
@@ -359,6 +359,10 @@ std::vector<TensorId> LayerBuilder::with_weight(Site site, TensorId x, std::int6
   const TensorId weight = tensor("dequantised weight", n, k, TensorRole::weight);
   list_.nodes.push_back({Site::dequantised_weight, Dequantise{n, k, stored}, {}, weight, {}});
   return {x, weight};
+}
+
+bool LayerBuilder::keeps_narrow_weights() const {
+  return context_.keeps_narrow_weights || keeps_narrow_base();
 }
 
 bool LayerBuilder::keeps_narrow_base() const {

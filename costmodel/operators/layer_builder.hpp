@@ -151,7 +151,8 @@ class LayerBuilder {
   TensorId row_adapters(TensorId y, std::int64_t columns);
   TensorId adapter_input(TensorId x);
   TensorId adapter_sum(TensorId y, TensorId result, std::int64_t inner);
-  // Whether a frozen base is kept as narrow as its products' operands.
+  // Whether weights are kept as narrow as their products' operands: all, or a frozen base.
+  bool keeps_narrow_weights() const;
   bool keeps_narrow_base() const;
   // The inputs of a product: x, and its weight where that is written out before.
   std::vector<TensorId> with_weight(Site site, TensorId x, std::int64_t n, std::int64_t k);

@@ -26,7 +26,7 @@ struct Linear {
                   // gradient
   bool bias_in_residual = false;  // the following residual adds the bias and computes its gradient
   bool wide = false;              // its operands stay in 16 bits where other products' are narrower
-  bool narrow_weight = false;     // the weight is stored as narrow as its operand: only x is cast
+  bool narrow_weight = false;     // the weight is kept as narrow as its operand: only x is cast
   bool weight_once = false;       // a frozen one, by rows alone: transposed for each input gradient
 };
 // Of a product's operands, in a training whose products have `training`'s.

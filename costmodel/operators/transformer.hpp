@@ -84,6 +84,7 @@ struct LayerContext {
   double element = 2;                 // storage bytes of an activation element
   bool operands_of_8_bits = false;    // of products: fp8, mxfp8
   bool one_scale = false;             // fp8: of a tensor, whose transpose has the same values
+  bool keeps_narrow_weights = false;  // trained ones: no pass casts them
   double saved_input = 0;             // bytes of a product's saved input element; 0: `element`
   AttentionKernel attention = AttentionKernel::flash;
   bool attention_as_measured = false;  // see FlashAttention

@@ -279,6 +279,26 @@ TEST_CASE("a frozen weight of 8 bits that is kept once is transposed for its inp
         1e-6);
 }
 
+TEST_CASE("weights that are kept narrow are cast once, fp8 ones turned") {
+  const DeviceSpec device = fixtures::device();
+  Linear op{8192, 4096, 2048, false, false};
+  const auto time = [&](const Op& of, Precision p) {
+    return weight_cast_time(of, device, p).value;
+  };
+  const auto moved = [&](double bytes, int kernels) {
+    return streaming_time(Bytes(bytes), kernels, device).value;
+  };
+  CHECK(time(op, Precision::mxfp8) == doctest::Approx(moved(5.1 * 4096 * 2048, 1)));
+  CHECK(time(op, Precision::nvfp4) == doctest::Approx(moved(7.4 * 4096 * 2048, 1)));
+  CHECK(time(op, Precision::fp8) == doctest::Approx(moved(2.0 * 4096 * 2048, 1)));
+  CHECK(time(op, Precision::bf16) == 0);
+  const Op experts = GroupedLinear{65536, 4096, 2048, 8, false, {}};
+  CHECK(time(experts, Precision::mxfp8) == doctest::Approx(moved(8 * 5.1 * 4096 * 2048, 8)));
+  op.wide = true;
+  CHECK(time(op, Precision::mxfp8) == 0);
+  CHECK(time(Norm{2048, 4096, Normalization::layernorm}, Precision::mxfp8) == 0);
+}
+
 TEST_CASE("narrow weight gradients of products in groups have a rate of their own") {
   DeviceSpec device = fixtures::device();
   device.peak[static_cast<std::size_t>(Precision::fp8)] =

@@ -138,6 +138,31 @@ TEST_CASE("mxfp8 weights are kept twice and gathered in bf16, fp8 weights gather
   CHECK(weight_bytes_per_parameter(of("bf16")) == 2);
 }
 
+TEST_CASE("weights that are kept narrow are cast with the step, and in no pass") {
+  const auto scenario = [](const std::string& precision) {
+    return deepseek(
+        ", overlap: {cuda_graph: [full_iteration]}, parameter_gather_precision: " + precision,
+        ", micro_batch: 1, recompute: full");
+  };
+  const auto layer = [&](const std::string& precision) {
+    const Scenario s = scenarios::read(scenario(precision));
+    const ParallelPlan plan = resolve_plan(s);
+    Evaluator evaluator(s.model, s.cluster, s.training);
+    return evaluator.layer(LayerKind::moe, plan, region_of(plan.recompute));
+  };
+  const LayerCost wide = layer("bf16"), kept = layer("mxfp8");
+  CHECK(wide.weight_casts.value == 0);
+  // All that a pass no longer casts, and the starts of its kernels.
+  const Seconds less = wide.forward.compute - kept.forward.compute;
+  CHECK(less.value > 0.8 * kept.weight_casts.value);
+  CHECK(less < kept.weight_casts);
+  CHECK((wide.recompute.compute - kept.recompute.compute).value == doctest::Approx(less.value));
+  CHECK(kept.backward.compute == wide.backward.compute);
+  const Estimate before = estimated(scenario("bf16")), after = estimated(scenario("mxfp8"));
+  CHECK(after.iteration < before.iteration);
+  CHECK(after.breakdown.optimizer > before.breakdown.optimizer);
+}
+
 TEST_CASE("one copy a node in place of one a chosen expert takes a quarter of the outer network") {
   const auto all = estimated(qwen("", ", dispatcher: alltoall"));
   for (const char* kernel : {"deepep", "hybridep"}) {
