@@ -139,7 +139,8 @@ Layer layer_of(const Evaluator& evaluator, LayerKind kind, const ParallelPlan& p
 
 // The parameters of a node; a tied table counts as its own here.
 NodeWeights weights_of(const Layer& layer, std::size_t node) {
-  const auto& [program, layout] = layer;
+  const runtime::LayerProgram& program = layer.program;
+  const auto& layout = layer.layout;
   const auto size = [&](int parameter) {
     return parameter < 0 ? 0
                          : static_cast<std::int64_t>(

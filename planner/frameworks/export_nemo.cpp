@@ -117,15 +117,17 @@ struct Classes {
   }
   std::string made() const {
     std::string text;
-    if (latent)
+    if (latent) {
       text +=
           "    recipe.model = run.Config(DeepSeekModel, config=run.Config(DeepSeekConfig, "
           "moe_shared_expert_overlap=False, moe_router_pre_softmax=False, "
           "moe_router_dtype=None))\n";
-    if (mixed)
+    }
+    if (mixed) {
       text +=
           "    recipe.model.config.transformer_layer_spec = run.Partial("
           "get_gpt_decoder_block_spec, use_transformer_engine=True)\n";
+    }
     if (predicts)
       text += "    recipe.model.config.data_step_fn = run.Partial(gpt_data_step, use_mtp=True)\n";
     return text;
