@@ -158,7 +158,7 @@ bool needs_sharded_weights(const ParallelPlan& plan) {
 // and Megatron-LM's --optimizer-cpu-offload want ZeRO 1 or more.
 std::vector<int> zero_choices(const Scenario& s, const ParallelPlan& plan) {
   std::vector<int> stages = zero_choices(s, plan.replicas() > 1 || plan.offload.states());
-  if (!s.training.stack.offers.zero_one) std::erase(stages, 1);
+  if (!s.training.stack.offers.zero_one && !s.plan.zero) std::erase(stages, 1);
   if (const int most = s.training.stack.offers.max_zero_in_pipeline; plan.pp > 1 && most < 3)
     std::erase_if(stages, [most](int zero) { return zero > most; });
   if (plan.dp_replicate > 1 || (plan.offload.states() && !s.plan.zero)) std::erase(stages, 0);

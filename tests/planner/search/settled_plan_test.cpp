@@ -90,6 +90,19 @@ TEST_CASE("a plan that is of no use gives way to the next that is") {
   CHECK(none->notes.empty());
 }
 
+TEST_CASE("torchtitan's ZeRO 1 is for who writes it") {
+  const auto zero = [](const std::string& written) {
+    const Scenario s = scenarios::read(
+        "model: llama-3-8b\ncluster: {base: dgx-h100, devices: 8}\n"
+        "training: {global_batch: 64, sequence: 4096, stack: torchtitan}\n"
+        "plan: {tp: 2, pp: 1, micro_batch: auto, zero: " +
+        written + "}\n");
+    return settled_plan(s)->plan.zero;
+  };
+  CHECK(zero("1") == 1);
+  CHECK(zero("auto") != 1);
+}
+
 TEST_CASE("HybridEP is searched where its kernels run") {
   const auto dispatcher = [](const char* cluster) {
     const Scenario s = scenarios::read(
