@@ -110,7 +110,8 @@ void assume_training(Value& root, const ConfigPath& path) {
                      batch / devices, most_per_device));
   assume(root, "precision", std::string(to_string(precision_for(parts.cluster))),
          "none given; --precision P");
-  assume(root, "stack", stack_assumed(*root.find("training")), "none given; --framework NAME");
+  assume(root, "stack", stack_assumed(*root.find("training"), root.find("plan")),
+         "none given; --framework NAME");
 }
 
 }  // namespace costmodel

@@ -151,12 +151,12 @@ Scenario read_scenario(const Value& root, const std::string& name, const ConfigP
         "inference`");
   }
   read_parts(reader, path, scenario);
+  const Value* plan = reader.optional("plan");
   scenario.training =
-      read_training(reader.required("training"), path, scenario.model, scenario.cluster);
+      read_training(reader.required("training"), path, scenario.model, scenario.cluster, plan);
   ModelSpec& model = scenario.model;
   settle_positions(*root.find("training"), scenario.training, model);
   settle_towers(scenario.training, model);
-  const Value* plan = reader.optional("plan");
   Value empty;
   empty.mark = root.mark;
   scenario.plan = read_plan(plan != nullptr ? *plan : empty);

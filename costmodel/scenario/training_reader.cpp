@@ -25,6 +25,7 @@ struct Reading {
   const Value& map;
   const ModelSpec& model;
   const ConfigPath& path;
+  const Value* plan = nullptr;  // beside the training, where one is written
 };
 
 constexpr IntegerRange tokens{1, 100'000'000};
@@ -64,7 +65,7 @@ void read_precision(MapReader& reader, Reading& r) {
 void read_named_stack(MapReader& reader, Reading& r) {
   T& t = r.training;
   const Value* written = reader.optional("stack");
-  const std::string assumed = stack_assumed(r.map);
+  const std::string assumed = stack_assumed(r.map, r.plan);
   const Value usual = scalar_value(assumed, reader.mark());
   const ResolvedConfig stack =
       resolve_config(r.path, "stacks", written != nullptr ? *written : usual);
@@ -351,19 +352,29 @@ void require_context(const ModelSpec& model, const ClusterSpec& cluster, const S
   }
 }
 
+// Whether a size of `plan` other than data parallelism's is written and above 1.
+bool splits_model(const Value* plan) {
+  if (plan == nullptr) return false;
+  return std::ranges::any_of(std::array{"tp", "pp", "cp", "ep"}, [&](const char* key) {
+    const Value* size = plan->find(key);
+    return size != nullptr && size->is_scalar() && parse_count(size->text).value_or(1) > 1;
+  });
+}
+
 }  // namespace
 
-std::string stack_assumed(const Value& training) {
+std::string stack_assumed(const Value& training, const Value* plan) {
   const Value* tuning = training.find("fine_tuning");
   const Value* method = tuning != nullptr && tuning->is_map() ? tuning->find("method") : nullptr;
   const bool adapters = method != nullptr && (method->text == "lora" || method->text == "qlora");
-  return adapters ? usual_adapter_stack : usual_stack;
+  if (!adapters) return usual_stack;
+  return splits_model(plan) ? splitting_adapter_stack : usual_adapter_stack;
 }
 
 TrainingSpec read_training(const Value& map, const ConfigPath& path, const ModelSpec& model,
-                           const ClusterSpec& cluster) {
+                           const ClusterSpec& cluster, const Value* plan) {
   MapReader reader(map, "training");
-  Reading reading{{}, map, model, path};
+  Reading reading{{}, map, model, path, plan};
   expect_keys(reader, training_rows());
   read_keys(reader, training_rows(), reading);
   reader.finish();

@@ -2,6 +2,7 @@
 #include "costmodel/scenario/training_reader.hpp"
 
 #include <doctest/doctest.h>
+#include <fmt/format.h>
 
 #include <algorithm>
 
@@ -129,6 +130,22 @@ TEST_CASE("moments have a precision where there are moments to choose it of") {
                            "adafactor has no moments of bf16"));
   CHECK(fixtures::contains(fault(", optimizer: adam-8bit, moment_precision: bf16"),
                            "adam-8bit has no moments of bf16"));
+}
+
+TEST_CASE(
+    "adapters without a stack are peft's, or Megatron-Bridge's where their plan splits the model") {
+  const auto assumed = [](const char* training, const char* plan) {
+    const Value map = parse_yaml(training, "t.yaml"), sizes = parse_yaml(plan, "p.yaml");
+    return stack_assumed(map, &sizes);
+  };
+  constexpr auto* adapters = "fine_tuning: {method: qlora}";
+  CHECK(stack_assumed(parse_yaml(adapters, "t.yaml"), nullptr) == "peft");
+  CHECK(assumed(adapters, "{dp: 8, tp: 1, zero: 3}") == "peft");
+  CHECK(assumed("fine_tuning: {method: full}", "{dp: 8}") == "megatron-core-2026");
+  for (const char* size : {"tp", "pp", "cp", "ep"}) {
+    CAPTURE(size);
+    CHECK(assumed(adapters, fmt::format("{{dp: 4, {}: 2}}", size).c_str()) == "megatron-bridge");
+  }
 }
 
 TEST_CASE("the keys are listed, those of the overlap by its parts") {
