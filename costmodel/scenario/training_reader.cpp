@@ -25,7 +25,7 @@ struct Reading {
   const Value& map;
   const ModelSpec& model;
   const ConfigPath& path;
-  const Value* plan = nullptr;  // beside the training, where one is written
+  const Value* plan = nullptr;  // of the same scenario, where one is written
 };
 
 constexpr IntegerRange tokens{1, 100'000'000};

@@ -5,7 +5,6 @@
 
 #include "costmodel/estimate/layer_mix.hpp"
 #include "planner/search/grid_search.hpp"
-#include "planner/search/layout.hpp"
 #include "planner/search/search_space.hpp"
 
 namespace planner {
@@ -133,6 +132,7 @@ void FamilySearch::look_at(const BoundedFamily& family, OpenedFamily& result) {
   std::uint64_t order = family.order << 20;
   by_cost_.reset();
   overflows_.fill(std::nullopt);
+  stages_.clear();
   for (const int chunks : chunk_choices(*s_, family.plan)) {
     shared_.clear();
     for (int start = 0; start < 2; ++start) {
@@ -170,6 +170,12 @@ Spend FamilySearch::spend() {
   return [this](std::uint64_t stages) { return effort_.spend(stages); };
 }
 
+// Priced in one search for another: whether a layout fits, which is the best, and which is by time.
+LayoutStages& FamilySearch::stages_of(const ParallelPlan& member) {
+  const auto known = std::ranges::find(stages_, member, &LayoutStages::plan);
+  return known != stages_.end() ? *known : stages_.emplace_back(member, limit_, evaluator_);
+}
+
 // The layouts to begin with, the second of chunks alone: the most even one, and the one that
 // deals to chunks what makes ranks take equal times. Empty: there is none, or it is the first.
 std::vector<int> FamilySearch::layout(const ParallelPlan& family, int chunks, int start) {
@@ -178,10 +184,7 @@ std::vector<int> FamilySearch::layout(const ParallelPlan& family, int chunks, in
   if (!by_cost_) {
     const auto plain = with_chunks(family, 1, balanced_layout(s_->model.layers, family.pp), *s_);
     by_cost_.emplace();
-    if (plain) {
-      by_cost_ =
-          cut_layout(*plain, Bytes(infinity), evaluator_, Seconds(infinity), spend()).stage_layers;
-    }
+    if (plain) by_cost_ = cut_by_time(stages_of(*plain), spend());
   }
   auto dealt = by_cost_->empty() ? std::vector<int>() : dealt_to_chunks(*by_cost_, chunks);
   return dealt == even ? std::vector<int>() : dealt;
@@ -209,7 +212,7 @@ bool FamilySearch::layouts_fit(const std::vector<ParallelPlan>& all) {
   const auto layers = static_cast<std::uint64_t>(s_->model.layers);
   return std::any_of(all.rbegin(), all.rend(), [&](const ParallelPlan& member) {
     return member.recompute.layers == 0 && !overflow(member) && !effort_.spend(stages * layers) &&
-           some_layout_fits(member, limit_, evaluator_);
+           some_layout_fits(stages_of(member));
   });
 }
 
@@ -269,8 +272,7 @@ bool FamilySearch::try_member(ParallelPlan member, std::uint64_t order, OpenedFa
 // Every layout of one chunk a rank: the one that the bound is of, and what is better around it.
 bool FamilySearch::try_cuts(const ParallelPlan& member, std::uint64_t order, OpenedFamily& result) {
   constexpr double slack = 1 + 1e-9;  // as in the ranking
-  const LayoutCut cut =
-      cut_layout(member, limit_, evaluator_, podium_->worst(member) * slack, spend());
+  const LayoutCut cut = cut_layout(stages_of(member), podium_->worst(member) * slack, spend());
   ++result.sliced;
   if (cut.expired) effort_.give_up();
   if (cut.stage_layers.empty()) return cut.too_slow;
@@ -294,7 +296,7 @@ Seconds FamilySearch::try_rest(ParallelPlan member, Seconds bound, Seconds best,
   constexpr std::size_t few = 1024;
   constexpr double slack = 1 + 1e-9;
   const Seconds below = min(best, podium_->worst(member)) * slack;
-  const auto rest = layouts_within(member, limit_, evaluator_, below, few);
+  const auto rest = layouts_within(stages_of(member), below, few);
   if (!rest) return bound;
   for (const std::vector<int>& layout : *rest) {
     member.stage_layers = layout;

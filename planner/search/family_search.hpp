@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <optional>
 #include <vector>
@@ -11,6 +12,7 @@
 #include "costmodel/scenario/scenario.hpp"
 #include "planner/search/best_plans.hpp"
 #include "planner/search/effort.hpp"
+#include "planner/search/layout.hpp"
 
 namespace planner {
 
@@ -54,6 +56,7 @@ class FamilySearch {
   void try_layout(const costmodel::ParallelPlan& plan, std::uint64_t& order, OpenedFamily& result);
   bool spend_pricing(const costmodel::ParallelPlan& plan);
   Spend spend();
+  LayoutStages& stages_of(const costmodel::ParallelPlan& member);
   std::vector<int> layout(const costmodel::ParallelPlan& family, int chunks, int start);
   void try_members(const std::vector<costmodel::ParallelPlan>& all, std::uint64_t order,
                    bool partial, std::array<bool, 4>& left, OpenedFamily& result);
@@ -79,8 +82,9 @@ class FamilySearch {
   Effort effort_;
   costmodel::Bytes limit_;
   costmodel::Evaluator evaluator_;
-  bool open_ = false;               // whether the layout's work and states left any member
-  std::vector<SharedWork> shared_;  // of the family that is open, with so many chunks
+  bool open_ = false;                // whether the layout's work and states left any member
+  std::vector<SharedWork> shared_;   // of the family that is open, with so many chunks
+  std::deque<LayoutStages> stages_;  // of the family's members of one chunk, once looked at
   std::array<std::optional<bool>, 4> overflows_{};  // by ZeRO stage, of the family
   std::array<bool, 4> too_large_{};  // by ZeRO stage, of the layout of chunks that is looked at
   std::optional<std::vector<int>> by_cost_;  // layers by rank of the family that is open

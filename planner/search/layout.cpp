@@ -1,16 +1,12 @@
 #include "planner/search/layout.hpp"
 
 #include <algorithm>
-#include <array>
-#include <map>
 #include <utility>
 
 #include "costmodel/base/error.hpp"
 #include "costmodel/estimate/evaluator.hpp"
 #include "costmodel/estimate/iteration_end.hpp"
-#include "costmodel/estimate/layer_mix.hpp"
 #include "planner/solvers/cut_list.hpp"
-#include "planner/solvers/pipeline_cut.hpp"
 
 namespace planner {
 
@@ -31,89 +27,71 @@ std::vector<int> balanced_layout(std::int64_t layers, int stages) {
 
 namespace {
 
-// The stages of any layout of a plan, by what they hold and whether they are the first, the last or
-// between.
-class LayoutStages {
- public:
-  LayoutStages(const ParallelPlan& plan, Bytes limit, Evaluator& evaluator)
-      : plan_(plan),
-        recompute_(recompute_as_run(plan.recompute, evaluator.training().stack.memory)),
-        limit_(limit),
-        evaluator_(&evaluator) {}
+// Of a sender. Where boundaries differ, those of the layout are not known: none is counted.
+Seconds waiting(const PipelineTimes& times) {
+  return times.blocking && times.forward_transfer.empty() ? times.transfer : Seconds(0);
+}
 
-  // The effort since the last call.
-  std::uint64_t spent() { return std::exchange(spent_, 0); }
+}  // namespace
 
-  // Layer 0 is the embedding, the last one the loss.
-  const CutStage* stage(int first, int end) {
-    const auto& model = evaluator_->model();
-    const bool front = first == 0, back = end == static_cast<int>(model.layers) + 2;
-    if (front && back) return nullptr;
-    const int from = std::max(first - 1, 0);
-    const int layers = std::min(end - 1, static_cast<int>(model.layers)) - from;
-    return &(*places(from, layers))[front ? 0 : back ? 2 : 1];
-  }
+LayoutStages::LayoutStages(const ParallelPlan& plan, Bytes limit, Evaluator& evaluator)
+    : plan_(plan),
+      recompute_(recompute_as_run(plan.recompute, evaluator.training().stack.memory)),
+      limit_(limit),
+      evaluator_(&evaluator) {}
 
- private:
-  using Places = std::array<CutStage, 3>;
+std::uint64_t LayoutStages::spent() { return std::exchange(spent_, 0); }
 
-  // Layers that are all alike are told by their number.
-  const Places* places(int from, int layers) {
-    const bool mixed = evaluator_->model().mixes_layers();
-    const std::size_t row = mixed ? at(from) : 0;
-    if (known_.size() <= row) known_.resize(row + 1);
-    if (known_[row].size() <= at(layers)) known_[row].resize(at(layers) + 1);
-    const Places*& known = known_[row][at(layers)];
-    if (known != nullptr) return known;
-    const LayerMix mix = layer_mix(evaluator_->model(), from, layers, recompute_);
-    const auto [place, is_new] = priced_.try_emplace(mix);
-    if (is_new) place->second = priced(mix);
-    return known = &place->second;
-  }
+const CutStage* LayoutStages::stage(int first, int end) {
+  const auto& model = evaluator_->model();
+  const bool front = first == 0, back = end == static_cast<int>(model.layers) + 2;
+  if (front && back) return nullptr;
+  const int from = std::max(first - 1, 0);
+  const int layers = std::min(end - 1, static_cast<int>(model.layers)) - from;
+  return &(*places(from, layers))[front ? 0 : back ? 2 : 1];
+}
 
-  // In a pipeline of stages that all hold this.
-  Places priced(const LayerMix& content) {
-    spent_ += effort_of_pricing * static_cast<std::uint64_t>(plan_.pp);
-    const PlanCost& cost =
-        evaluator_->cost(plan_, std::vector(static_cast<std::size_t>(plan_.pp), content));
-    return {stage(cost, 0, 0), stage(cost, 1, plan_.pp - 2),
-            stage(cost, plan_.pp - 1, plan_.pp - 1)};
-  }
+// Layers that are all alike are known by their number.
+const LayoutStages::Places* LayoutStages::places(int from, int layers) {
+  const bool mixed = evaluator_->model().mixes_layers();
+  const std::size_t row = mixed ? at(from) : 0;
+  if (known_.size() <= row) known_.resize(row + 1);
+  if (known_[row].size() <= at(layers)) known_[row].resize(at(layers) + 1);
+  const Places*& known = known_[row][at(layers)];
+  if (known != nullptr) return known;
+  const LayerMix mix = layer_mix(evaluator_->model(), from, layers, recompute_);
+  const auto [place, is_new] = priced_.try_emplace(mix);
+  if (is_new) place->second = priced(mix);
+  return known = &place->second;
+}
 
-  // The stage of one of the ranks from .. to.
-  CutStage stage(const PlanCost& cost, int from, int to) const {
-    const auto fits = [&](int rank) { return cost.ranks[at(rank)].memory.total() <= limit_; };
-    int rank = to;  // the first at which it fits, from the last on: there the least is in flight
-    while (rank >= from && fits(rank)) --rank;
-    const Seconds wait = waiting(cost.times);
-    constexpr int any = std::numeric_limits<int>::max();
-    CutStage stage;
-    stage.forward = (cost.times.forward[at(from)] + (to + 1 < plan_.pp ? wait : Seconds(0))).value;
-    stage.backward = (cost.times.backward[at(from)] + (from > 0 ? wait : Seconds(0))).value;
-    stage.most_in_flight = rank < from ? any : rank == to ? 0 : plan_.pp - 1 - rank;
-    stage.after = (cost.ranks.front().after.gradient_exposed + tables(cost)).value;
-    return stage;
-  }
+// In a pipeline of stages that all hold this.
+LayoutStages::Places LayoutStages::priced(const LayerMix& content) {
+  spent_ += effort_of_pricing * static_cast<std::uint64_t>(plan_.pp);
+  const PlanCost& cost =
+      evaluator_->cost(plan_, std::vector(static_cast<std::size_t>(plan_.pp), content));
+  return {stage(cost, 0, 0), stage(cost, 1, plan_.pp - 2), stage(cost, plan_.pp - 1, plan_.pp - 1)};
+}
 
+// The stage of one of the ranks from .. to.
+CutStage LayoutStages::stage(const PlanCost& cost, int from, int to) const {
+  const auto fits = [&](int rank) { return cost.ranks[at(rank)].memory.total() <= limit_; };
+  int rank = to;  // the first at which it fits, from the last on: there the least is in flight
+  while (rank >= from && fits(rank)) --rank;
+  const Seconds wait = waiting(cost.times);
   // Which ranks sum a token table depends, with two stacks, on where the decoder starts: none is
   // counted.
-  Seconds tables(const PlanCost& cost) const {
-    return evaluator_->model().encoder_decoder() ? Seconds(0) : cost.tables.time;
-  }
+  const Seconds tables = evaluator_->model().encoder_decoder() ? Seconds(0) : cost.tables.time;
+  constexpr int any = std::numeric_limits<int>::max();
+  CutStage stage;
+  stage.forward = (cost.times.forward[at(from)] + (to + 1 < plan_.pp ? wait : Seconds(0))).value;
+  stage.backward = (cost.times.backward[at(from)] + (from > 0 ? wait : Seconds(0))).value;
+  stage.most_in_flight = rank < from ? any : rank == to ? 0 : plan_.pp - 1 - rank;
+  stage.after = (cost.ranks.front().after.gradient_exposed + tables).value;
+  return stage;
+}
 
-  // Of a sender. Where boundaries differ, those of the layout are not known: none is counted.
-  static Seconds waiting(const PipelineTimes& times) {
-    return times.blocking && times.forward_transfer.empty() ? times.transfer : Seconds(0);
-  }
-
-  ParallelPlan plan_;
-  Recompute recompute_;
-  Bytes limit_;
-  Evaluator* evaluator_;
-  std::uint64_t spent_ = 0;
-  std::map<LayerMix, Places> priced_;
-  std::vector<std::vector<const Places*>> known_;  // by first layer, where that matters, and number
-};
+namespace {
 
 // What all layouts pay beside pipeline and gradients: the busiest rank's optimizer takes at least
 // the mean, which depends on no layout because its time is linear in parameters; measured tables
@@ -134,13 +112,14 @@ Seconds least_optimizer(const PlanCost& cost, const ParallelPlan& plan,
   return sum / static_cast<double>(cost.ranks.size()) * rounded * std::max(0.0, 1 - again);
 }
 
-CutProblem problem_of(const ParallelPlan& plan, std::int64_t micro_batches,
-                      const Evaluator& evaluator) {
+CutProblem problem_of(LayoutStages& stages) {
+  const ParallelPlan& plan = stages.plan();
   SHARDPLAN_CHECK(plan.pp > 1 && plan.vpp == 1);
   CutProblem problem;
-  problem.layers = static_cast<int>(evaluator.model().layers) + 2;
+  problem.layers = static_cast<int>(stages.evaluator().model().layers) + 2;
   problem.stages = plan.pp;
-  problem.micro_batches = micro_batches;
+  problem.micro_batches = plan.micro_batches(stages.evaluator().training().global_batch);
+  problem.stage = [&stages](int first, int end) { return stages.stage(first, end); };
   return problem;
 }
 
@@ -157,13 +136,7 @@ std::vector<int> layers_of(const std::vector<int>& ends) {
 
 }  // namespace
 
-bool some_layout_fits(const ParallelPlan& plan, Bytes limit, Evaluator& evaluator) {
-  CutProblem problem =
-      problem_of(plan, plan.micro_batches(evaluator.training().global_batch), evaluator);
-  LayoutStages stages(plan, limit, evaluator);
-  problem.stage = [&](int first, int end) { return stages.stage(first, end); };
-  return some_cut_fits(problem);
-}
+bool some_layout_fits(LayoutStages& stages) { return some_cut_fits(problem_of(stages)); }
 
 namespace {
 
@@ -174,38 +147,45 @@ struct TimedCut {
   double factor;
 };
 
-TimedCut timed_cut(const ParallelPlan& plan, Seconds longest, Evaluator& evaluator) {
+TimedCut timed_cut(LayoutStages& stages, Seconds longest, const Spend& spend = {}) {
+  const ParallelPlan& plan = stages.plan();
+  Evaluator& evaluator = stages.evaluator();
   const EndTerms terms = end_terms(plan, evaluator.workload());
   const PlanCost& even = evaluator.cost(plan);
   const Seconds beside = least_optimizer(even, plan, evaluator) + terms.host;
   const bool waits = even.times.blocking || !even.times.forward_transfer.empty();
-  TimedCut cut{problem_of(plan, even.micro_batches, evaluator), beside, terms.factor()};
+  TimedCut cut{problem_of(stages), beside, terms.factor()};
   cut.problem.transfer = waits ? 0 : even.times.transfer.value;
   cut.problem.limit = (longest / terms.factor() - beside).value;
+  if (spend) {
+    cut.problem.expired = [&](std::uint64_t looked_at) {
+      return spend(looked_at + stages.spent());
+    };
+  }
   return cut;
 }
 
 }  // namespace
 
-LayoutCut cut_layout(const ParallelPlan& plan, Bytes limit, Evaluator& evaluator, Seconds longest,
-                     const Spend& spend) {
-  auto [problem, beside, factor] = timed_cut(plan, longest, evaluator);
-  LayoutStages stages(plan, limit, evaluator);
-  if (spend)
-    problem.expired = [&](std::uint64_t looked_at) { return spend(looked_at + stages.spent()); };
-  problem.stage = [&](int first, int end) { return stages.stage(first, end); };
+LayoutCut cut_layout(LayoutStages& stages, Seconds longest, const Spend& spend) {
+  auto [problem, beside, factor] = timed_cut(stages, longest, spend);
+  problem.some_is_quick = stages.evaluator().cost(stages.plan()).bound.iteration <= longest;
   const PipelineCut cut = best_cut(problem);
   return {layers_of(cut.ends), layers_of(cut.least_work), (Seconds(cut.bound) + beside) * factor,
           cut.too_slow, cut.expired};
 }
 
-std::optional<std::vector<std::vector<int>>> layouts_within(const ParallelPlan& plan, Bytes limit,
-                                                            Evaluator& evaluator, Seconds longest,
+std::vector<int> cut_by_time(LayoutStages& stages, const Spend& spend) {
+  constexpr double slack = 1 + 1e-9;  // the best is no slower than the plan's own layout
+  const Seconds known = stages.evaluator().cost(stages.plan()).bound.iteration * slack;
+  CutProblem problem = timed_cut(stages, known, spend).problem;
+  problem.whatever_fits = true;
+  return layers_of(best_cut(problem).ends);
+}
+
+std::optional<std::vector<std::vector<int>>> layouts_within(LayoutStages& stages, Seconds longest,
                                                             std::size_t most) {
-  CutProblem problem = timed_cut(plan, longest, evaluator).problem;
-  LayoutStages stages(plan, limit, evaluator);
-  problem.stage = [&](int first, int end) { return stages.stage(first, end); };
-  auto cuts = cuts_within(problem, most);
+  auto cuts = cuts_within(timed_cut(stages, longest).problem, most);
   if (!cuts) return {};
   for (std::vector<int>& cut : *cuts) cut = layers_of(cut);
   return cuts;

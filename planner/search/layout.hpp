@@ -3,23 +3,62 @@
 // layer. Same rules as Megatron's --pipeline-model-parallel-layout.
 #pragma once
 
+#include <array>
 #include <cstddef>
+#include <cstdint>
 #include <limits>
+#include <map>
 #include <optional>
 #include <vector>
 
 #include "costmodel/estimate/estimate.hpp"
+#include "costmodel/estimate/layer_mix.hpp"
 #include "costmodel/scenario/scenario.hpp"
 #include "planner/search/effort.hpp"
+#include "planner/solvers/pipeline_cut.hpp"
 
 namespace planner {
 
 // The most even layout, embedding and loss counted as layers; larger shares first.
 std::vector<int> balanced_layout(std::int64_t layers, int stages);
 
-// A cut of the plan's layers into p stages of one chunk, and what no layout of the plan that fits
-// below `limit` bytes undercuts: the bound of pipeline_cut with the cost model's own times, and
-// what follows the pipeline. Layouts whose bound is larger than `longest` are left out.
+// The stages of any layout of a plan into p stages of one chunk that fits below `limit` bytes, by
+// what they hold and whether they are the first, the last or between; each is priced once. The
+// evaluator must outlive this.
+class LayoutStages {
+ public:
+  LayoutStages(const costmodel::ParallelPlan& plan, costmodel::Bytes limit,
+               costmodel::Evaluator& evaluator);
+
+  const costmodel::ParallelPlan& plan() const { return plan_; }
+  costmodel::Evaluator& evaluator() const { return *evaluator_; }
+
+  // The stage of layers first .. end - 1; null: there is none. Layer 0 is the embedding, the last
+  // one the loss.
+  const CutStage* stage(int first, int end);
+
+  // The effort since the last call.
+  std::uint64_t spent();
+
+ private:
+  using Places = std::array<CutStage, 3>;
+
+  const Places* places(int from, int layers);
+  Places priced(const costmodel::LayerMix& content);
+  CutStage stage(const costmodel::PlanCost& cost, int from, int to) const;
+
+  costmodel::ParallelPlan plan_;
+  costmodel::Recompute recompute_;
+  costmodel::Bytes limit_;
+  costmodel::Evaluator* evaluator_;
+  std::uint64_t spent_ = 0;
+  std::map<costmodel::LayerMix, Places> priced_;
+  std::vector<std::vector<const Places*>> known_;  // by first layer, where that matters, and number
+};
+
+// A cut of the plan's layers into its stages, and what no layout of the plan that fits undercuts:
+// the bound of pipeline_cut with the cost model's own times, and what follows the pipeline. Layouts
+// whose bound is larger than `longest` are left out.
 struct LayoutCut {
   std::vector<int> stage_layers;  // empty: none fits, or none is quick enough
   std::vector<int> least_work;    // likewise, of the layout whose stages take least together
@@ -28,21 +67,21 @@ struct LayoutCut {
   bool expired = false;           // there may be a layout
 };
 LayoutCut cut_layout(
-    const costmodel::ParallelPlan& plan, costmodel::Bytes limit, costmodel::Evaluator& evaluator,
+    LayoutStages& stages,
     costmodel::Seconds longest = costmodel::Seconds(std::numeric_limits<double>::infinity()),
     const Spend& spend = {});
 
-// All layouts of the plan into p stages of one chunk that fit and whose bound, as above, is at most
-// `longest`. Nothing when there are more than `most`, or too much to look at.
-std::optional<std::vector<std::vector<int>>> layouts_within(const costmodel::ParallelPlan& plan,
-                                                            costmodel::Bytes limit,
-                                                            costmodel::Evaluator& evaluator,
+// The layers of the cut of least bound whatever memory it takes. Empty: effort is over.
+std::vector<int> cut_by_time(LayoutStages& stages, const Spend& spend);
+
+// All layouts of the plan that fit and whose bound, as above, is at most `longest`. Nothing when
+// there are more than `most`, or too much to look at.
+std::optional<std::vector<std::vector<int>>> layouts_within(LayoutStages& stages,
                                                             costmodel::Seconds longest,
                                                             std::size_t most);
 
-// Whether some layout of the plan into p stages of one chunk fits below `limit` bytes.
-bool some_layout_fits(const costmodel::ParallelPlan& plan, costmodel::Bytes limit,
-                      costmodel::Evaluator& evaluator);
+// Whether some layout of the plan fits.
+bool some_layout_fits(LayoutStages& stages);
 
 // The layers of ranks with one chunk each, dealt to `chunks` chunks a rank as evenly as they
 // divide, larger shares first. Empty where a chunk between the ends would hold no layer.

@@ -76,10 +76,14 @@ class Cutter {
     looked_at_ = 0;
   }
 
-  // The stage of these layers if it is quick enough; looked up once.
-  const CutStage* quick(int first, int end) const {
+  bool is_quick(const CutStage* stage) const {
+    return stage != nullptr && m_ * (stage->forward + stage->backward) <= p_.limit;
+  }
+
+  // The stage of these layers if it is quick enough, and fits on some rank; looked up once.
+  const CutStage* usable(int first, int end) const {
     const CutStage* stage = p_.stage(first, end);
-    const bool is = stage != nullptr && m_ * (stage->forward + stage->backward) <= p_.limit;
+    const bool is = is_quick(stage) && (roomy_ || stage->most_in_flight >= 1);
     return is ? stage : nullptr;
   }
 
@@ -91,11 +95,12 @@ class Cutter {
     for (int first = 0, end = 0; first < p_.layers && !expired_; ++first) {
       end = std::max(end, first);
       row_[at(first)] = stages_.size();
-      for (int known = first + 1; known <= end; ++known) stages_.push_back(quick(first, known));
+      for (int known = first + 1; known <= end; ++known) stages_.push_back(usable(first, known));
       for (const CutStage* stage = nullptr;
-           end < p_.layers && (stage = quick(first, end + 1)) != nullptr; ++end)
+           end < p_.layers && (stage = usable(first, end + 1)) != nullptr; ++end)
         stages_.push_back(stage);
       reach_[at(first)] = end;
+      if (end < p_.layers) reach_last(first, end);
       spend(end - first);
       expired_ = expired_ || stages_.size() > static_cast<std::size_t>(most_cut_cells);
     }
@@ -107,6 +112,17 @@ class Cutter {
       need_[at(first)] = end > first ? std::min(need_[at(end)], p_.stages) + 1 : p_.stages + 1;
       for (int k = need_[at(first)]; k <= p_.stages; ++k) suffice_[at(k)] = first;
     }
+  }
+
+  // The last stage has the fewest micro-batches in flight: it may fit where no shorter one before
+  // it does.
+  void reach_last(int first, int end) {
+    if (roomy_ || !is_quick(p_.stage(first, end + 1))) return;
+    const CutStage* last = usable(first, p_.layers);
+    if (last == nullptr) return;
+    stages_.resize(stages_.size() + at(p_.layers - end - 1));
+    stages_.push_back(last);
+    reach_[at(first)] = p_.layers;
   }
 
   // Visits the stages of a rank from a layer on that leave the others a layer each and no more than
@@ -266,8 +282,9 @@ bool some_cut_fits(const CutProblem& p) {
 PipelineCut best_cut(const CutProblem& problem) {
   if (problem.expired && problem.expired(0)) return {.expired = true};
   if (std::int64_t{problem.stages} * problem.layers > most_cut_cells) return {.expired = true};
-  PipelineCut cut = Cutter(problem, false).run();
-  if (!cut.ends.empty() || cut.expired) return cut;
+  PipelineCut cut = Cutter(problem, problem.whatever_fits).run();
+  if (!cut.ends.empty() || cut.expired || problem.whatever_fits || problem.some_is_quick)
+    return cut;
   const PipelineCut roomy = Cutter(problem, true).run();
   return {.too_slow = roomy.ends.empty() && !roomy.expired, .expired = roomy.expired};
 }

@@ -44,7 +44,10 @@ struct CutProblem {
   std::int64_t micro_batches = 1;  // m
   double transfer = 0;             // seconds, beyond what its sender waits
   double limit = infinity;         // cuts whose bound is larger are left out
-  // The stage of layers first .. end - 1; null: there is none. One more layer takes longer.
+  bool whatever_fits = false;      // cuts that do not fit in memory are as good as others
+  bool some_is_quick = false;      // a cut is known that is within the limit, whatever fits
+  // The stage of layers first .. end - 1; null: there is none. One more layer takes longer, and
+  // more memory.
   std::function<const CutStage*(int first, int end)> stage;
   // Called with the stages looked at since the last call, unless empty; true ends the search.
   std::function<bool(std::uint64_t)> expired;

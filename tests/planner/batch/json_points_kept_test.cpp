@@ -45,6 +45,8 @@ TEST_CASE("a point is taken up as it was, from a shard's journal too, while its 
 TEST_CASE("a line cut short and one of another's count for nothing") {
   const Scratch scratch;
   const std::string folder = scratch.path() / "points";
+  scratch.write("in.yaml", "a");
+  costmodel::read_file(scratch.path() / "in.yaml");
   const SweptPoint made = point();
   KeptPoints(folder, {}).add({{"k", &made}, {"l", &made}});
   const std::string complete = scratch.read("points/journal.jsonl");

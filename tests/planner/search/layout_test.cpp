@@ -24,18 +24,29 @@ using layouts::pipeline;
 using layouts::two_stacks;
 using planner::cut_layout;
 using planner::improved_layout;
+using planner::LayoutStages;
 using planner::memory_limit;
 using planner::some_layout_fits;
 using scenarios::read;
 
 namespace {
 
+// What was priced within a limit of memory gives the cut without one as if priced anew.
+void check_by_time(LayoutStages& stages) {
+  LayoutStages anew(stages.plan(), costmodel::Bytes(infinity), stages.evaluator());
+  const auto by_time = planner::cut_by_time(stages, {});
+  CHECK_FALSE(by_time.empty());
+  CHECK(by_time == cut_layout(anew).stage_layers);
+}
+
 // Holds the cut of a plan's layers against trying all; returns whether it is the most even one.
 bool check_cut(ParallelPlan plan, costmodel::Bytes limit, double tight, Evaluator& evaluator) {
   const layouts::Best best = best_of(plan, limit, evaluator);
-  const auto cut = cut_layout(plan, limit, evaluator);
+  LayoutStages stages(plan, limit, evaluator);
+  const auto cut = cut_layout(stages);
   CHECK(cut.stage_layers.empty() == (best.time == infinity));
-  CHECK(some_layout_fits(plan, limit, evaluator) == (best.time < infinity));
+  CHECK(some_layout_fits(stages) == (best.time < infinity));
+  check_by_time(stages);
   if (cut.stage_layers.empty()) return true;
   CHECK(cut.bound.value <= best.time * (1 + 1e-12));
   CHECK(cut.bound.value >= best.bound * (1 - tight));
@@ -113,7 +124,8 @@ TEST_CASE("with two stacks the bound is of layouts with one table less, too") {
   ParallelPlan plan = pipeline(2, 4);
   plan.stage_layers = planner::balanced_layout(s.model.layers, 2);
   const double least = best_of(plan, s.cluster.device.memory, evaluator).bound;
-  const auto cut = cut_layout(plan, s.cluster.device.memory, evaluator);
+  LayoutStages stages(plan, s.cluster.device.memory, evaluator);
+  const auto cut = cut_layout(stages);
   CHECK(cut.bound.value <= least * (1 + 1e-9));
   plan.stage_layers = {7, 2};
   CHECK(evaluator.cost(plan).bound.iteration.value == doctest::Approx(least));
@@ -149,7 +161,8 @@ TEST_CASE("encoder and decoder layers of any sizes are dealt out as trying all l
     const auto limit = evaluator.cost(plan).peak * random.real(0.9, 1.3);
     CAPTURE(i);
     uneven += check_cut(plan, limit, 0.2, evaluator) ? 0 : 1;  // transfers, as above
-    const auto found = cut_layout(plan, limit, evaluator).stage_layers;
+    LayoutStages stages(plan, limit, evaluator);
+    const auto found = cut_layout(stages).stage_layers;
     for (std::size_t k = 0; k + 1 < found.size(); ++k) {
       const int end = std::accumulate(found.begin(), found.begin() + static_cast<long>(k) + 1, 0);
       cut_inside += end > encoder && end < layers ? 1 : 0;
@@ -170,7 +183,8 @@ TEST_CASE("layouts within a time are all those that take no longer") {
       plan.stage_layers = planner::balanced_layout(s.model.layers, plan.pp);
       const auto limit = evaluator.cost(plan).peak * 1.05;
       const costmodel::Seconds longest(best_of(plan, limit, evaluator).time * 1.01);
-      const auto found = planner::layouts_within(plan, limit, evaluator, longest, 1000);
+      LayoutStages stages(plan, limit, evaluator);
+      const auto found = planner::layouts_within(stages, longest, 1000);
       REQUIRE(found.has_value());
       layouts::visit_all(s.model.layers, plan.pp, [&](const std::vector<int>& layout) {
         plan.stage_layers = layout;
@@ -181,7 +195,7 @@ TEST_CASE("layouts within a time are all those that take no longer") {
         CHECK((fits || !is_listed));
         listed += is_listed ? 1 : 0;
       });
-      CHECK_FALSE(planner::layouts_within(plan, limit, evaluator, longest, 0).has_value());
+      CHECK_FALSE(planner::layouts_within(stages, longest, 0).has_value());
     }
   }
   CHECK(listed >= 10);
@@ -202,7 +216,8 @@ TEST_CASE("the bound of two stacks counts no sum of token tables that a layout m
   const auto& cost = evaluator.cost(plan);
   REQUIRE(cost.tables.ranks.empty());
   const double known = cost.bound.iteration.value;
-  CHECK(cut_layout(plan, memory_limit(s), evaluator).bound.value <= known);
+  LayoutStages stages(plan, memory_limit(s), evaluator);
+  CHECK(cut_layout(stages).bound.value <= known);
   plan.stage_layers = {3, 3};
   CHECK_FALSE(evaluator.cost(plan).tables.ranks.empty());
 }
@@ -230,7 +245,8 @@ TEST_CASE("moving layers finds the layout that trying all finds, or one nearly a
     ParallelPlan plan = pipeline(pp, 1);
     const auto limit = memory_limit(s);
     const double best = best_of(plan, limit, evaluator).time;
-    const auto start = cut_layout(plan, limit, evaluator).stage_layers;
+    LayoutStages stages(plan, limit, evaluator);
+    const auto start = cut_layout(stages).stage_layers;
     const auto found = improved_layout(plan, start, limit, evaluator);
     CHECK(found.iteration.value >= best * (1 - 1e-12));
     CHECK(found.iteration.value <= best * 1.005);

@@ -40,6 +40,8 @@ struct Drawn {
     }
     if (!additive) s.backward *= 1 - 0.02 * (end - first);
     s.most_in_flight = static_cast<int>(memory / held);
+    // Before the last rank two are in flight at least: what has no room for them fits nowhere.
+    if (end < layers && s.most_in_flight < std::min(2, micro_batches)) s.most_in_flight = 0;
     s.after = 0.1 * end;
     return &s;
   }
