@@ -154,7 +154,7 @@ void FamilySearch::try_layout(const ParallelPlan& plan, std::uint64_t& order,
     left.at(zero) = overflows_.at(zero).value_or(false);
   too_large_.fill(true);
   try_members(all, order, false, left, result);
-  if (layouts_fit(all)) {
+  if (layouts_fit(all, left)) {
     if (plan.vpp > 1 && brackets_partial(all, *s_)) leave_too_large(left);
     try_members(all, order, true, left, result);
   }
@@ -203,16 +203,18 @@ void FamilySearch::try_members(const std::vector<ParallelPlan>& all, std::uint64
 }
 
 // Whether there are partially recomputing members, and some layout of the leaner members around
-// them fits.
-bool FamilySearch::layouts_fit(const std::vector<ParallelPlan>& all) {
-  bool partial = false;
-  for (const ParallelPlan& member : all) partial |= member.recompute.layers > 0;
+// them fits; of the ZeRO stages that are `left` none is asked for.
+bool FamilySearch::layouts_fit(const std::vector<ParallelPlan>& all,
+                               const std::array<bool, 4>& left) {
+  const auto open = [&](const ParallelPlan& member) { return !left.at(at(member.zero)); };
+  const bool partial = std::ranges::any_of(
+      all, [&](const ParallelPlan& member) { return member.recompute.layers > 0 && open(member); });
   if (!partial || all.front().vpp > 1 || !brackets_partial(all, *s_)) return partial;
   const auto stages = static_cast<std::uint64_t>(all.front().pp);
   const auto layers = static_cast<std::uint64_t>(s_->model.layers);
   return std::any_of(all.rbegin(), all.rend(), [&](const ParallelPlan& member) {
-    return member.recompute.layers == 0 && !overflow(member) && !effort_.spend(stages * layers) &&
-           some_layout_fits(stages_of(member));
+    return member.recompute.layers == 0 && open(member) && !overflow(member) &&
+           !effort_.spend(stages * layers) && some_layout_fits(stages_of(member));
   });
 }
 

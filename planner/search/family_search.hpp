@@ -60,7 +60,8 @@ class FamilySearch {
   std::vector<int> layout(const costmodel::ParallelPlan& family, int chunks, int start);
   void try_members(const std::vector<costmodel::ParallelPlan>& all, std::uint64_t order,
                    bool partial, std::array<bool, 4>& left, OpenedFamily& result);
-  bool layouts_fit(const std::vector<costmodel::ParallelPlan>& all);
+  bool layouts_fit(const std::vector<costmodel::ParallelPlan>& all,
+                   const std::array<bool, 4>& left);
   const SharedWork& shared_of(const costmodel::ParallelPlan& member,
                               const costmodel::PlanCost** priced = nullptr);
   bool overflow(const costmodel::ParallelPlan& member);
