@@ -69,13 +69,19 @@ void keep_batch(Settings& settings, const TrainingSpec& training) {
 
 }  // namespace
 
+void assign_plan(Settings& settings, const PlanRequest& asked, const ParallelPlan& from,
+                 const ParallelPlan& to) {
+  for (std::string& setting : plan_assignments(asked, from, to)) {
+    const std::string key = setting.substr(0, setting.find('=') + 1);
+    std::erase_if(settings, [&](const std::string& other) { return other.starts_with(key); });
+    settings.push_back(std::move(setting));
+  }
+}
+
 void add_remedy(const std::string& what, Settings settings, const Scenario& changed, Estimate best,
                 Attempts& attempts) {
   keep_batch(settings, changed.training);
-  if (attempts.own != nullptr) {
-    for (std::string& setting : plan_assignments(attempts.asked, *attempts.own, best.plan))
-      settings.push_back(std::move(setting));
-  }
+  if (attempts.own != nullptr) assign_plan(settings, attempts.asked, *attempts.own, best.plan);
   const auto tokens =
       static_cast<double>(changed.training.global_batch * changed.training.tokens());
   const Seconds time = best.iteration * (static_cast<double>(changed.cluster.devices) / tokens);

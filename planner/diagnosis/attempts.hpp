@@ -28,6 +28,10 @@ using Settings = std::vector<std::string>;  // as --set takes them
 std::optional<costmodel::Estimate> best_plan_of(const costmodel::Scenario& changed,
                                                 const Attempts& attempts);
 
+// Adds the keys of the plan in which `to` differs from `from`, each in place of its own setting.
+void assign_plan(Settings& settings, const costmodel::PlanRequest& asked,
+                 const costmodel::ParallelPlan& from, const costmodel::ParallelPlan& to);
+
 // Adds a remedy: `best`, a plan of the changed scenario.
 void add_remedy(const std::string& what, Settings settings, const costmodel::Scenario& changed,
                 costmodel::Estimate best, Attempts& attempts);

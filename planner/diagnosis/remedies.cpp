@@ -166,10 +166,8 @@ void add_other_plans(const Estimate& estimate, Scenario s, Attempts& attempts) {
   s.plan = {};
   try_change(s, "the best plan", {}, attempts);
   if (attempts.remedies.empty()) change_scenario(s, attempts);
-  for (Remedy& remedy : attempts.remedies) {
-    for (std::string& setting : plan_assignments(attempts.asked, estimate.plan, remedy.best.plan))
-      remedy.settings.push_back(std::move(setting));
-  }
+  for (Remedy& remedy : attempts.remedies)
+    assign_plan(remedy.settings, attempts.asked, estimate.plan, remedy.best.plan);
 }
 
 }  // namespace

@@ -26,8 +26,7 @@ void expert_sizes(const Scenario& s, Attempts& attempts) {
     Scenario changed = s;
     changed.plan.etp = etp;
     const std::string set = fmt::format("plan.etp={}", etp);
-    const bool own = attempts.own != nullptr;  // which adds the setting itself, as of all its keys
-    try_change(changed, set, own ? Settings{} : Settings{set}, attempts);
+    try_change(changed, set, {set}, attempts);
   }
 }
 
@@ -45,9 +44,7 @@ void recomputed_modules(const Scenario& s, Attempts& attempts) {
       changed.plan.recompute = Recompute{Recomputation::selective, 0, modules};
       const std::string set =
           fmt::format("plan.recompute={{modules: [{}]}}", fmt::join(module_names(modules), ", "));
-      const bool own = attempts.own != nullptr;
-      quickest.offer(best_plan_of(changed, attempts), set, own ? Settings{} : Settings{set},
-                     changed);
+      quickest.offer(best_plan_of(changed, attempts), set, {set}, changed);
     }
     if (!quickest.best) continue;
     return quickest.record_in(attempts);
@@ -171,8 +168,7 @@ void states_on_the_host(const Scenario& s, Attempts& attempts) {
     Scenario changed = s;
     changed.plan.offload = {.optimizer = 1, .parameters = parameters};
     const std::string set = fmt::format("plan.offload={}", word);
-    try_change(changed, fmt::format("{}: {}", what, set),
-               attempts.own != nullptr ? Settings{} : Settings{set}, attempts);
+    try_change(changed, fmt::format("{}: {}", what, set), {set}, attempts);
   }
 }
 
@@ -208,8 +204,7 @@ void states_on_drives(const Scenario& s, Attempts& attempts) {
   Scenario changed = s;
   changed.plan.offload = {.optimizer = 1, .parameters = 1, .to = OffloadTo::nvme};
   const std::string set = "plan.offload={optimizer: 1, parameters: 1, to: nvme}";
-  try_change(changed, "parameters and optimizer states on NVMe drives: " + set,
-             attempts.own != nullptr ? Settings{} : Settings{set}, attempts);
+  try_change(changed, "parameters and optimizer states on NVMe drives: " + set, {set}, attempts);
 }
 
 // What attention, and the experts' first products, save for backward, in host memory.
@@ -223,8 +218,7 @@ void activations_on_the_host(const Scenario& s, Attempts& attempts) {
   changed.plan.offload.modules = modules;
   const std::string set = fmt::format("plan.offload={{activations: {{modules: [{}]}}}}",
                                       fmt::join(offload_modules(modules), ", "));
-  try_change(changed, "activations of modules in host memory: " + set,
-             attempts.own != nullptr ? Settings{} : Settings{set}, attempts);
+  try_change(changed, "activations of modules in host memory: " + set, {set}, attempts);
 }
 
 }  // namespace

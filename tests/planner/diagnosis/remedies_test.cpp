@@ -177,6 +177,8 @@ TEST_CASE("each change offered to make a plan fit is one that evaluate calls fit
        {Asked{{"evaluate", "gpt2.yaml"}, {}},
         Asked{{"evaluate", "mixtral-8x7b-16-h100"}, {"plan.etp=1"}},
         Asked{{"evaluate", "gpt3-175b-selene"}, {"plan={tp: 8, pp: 4, micro_batch: 1}"}},
+        Asked{{"evaluate", "llama-3-70b", "--gpus", "8xh100"},
+              {"training.global_batch=8", "training.stack=deepspeed", "plan={zero: 1}"}},
         Asked{{"evaluate", "llama-65b-qlora-48gb"}, {"training.sequence=16384"}}}) {
     CAPTURE(words[1]);
     const auto failed = answered(scratch, words, settings, 3);
@@ -186,7 +188,13 @@ TEST_CASE("each change offered to make a plan fit is one that evaluate calls fit
     for (const auto& change : changes) {
       CAPTURE(change["change"].get<std::string>());
       auto set = settings;
-      for (const auto& setting : change["set"]) set.push_back(setting);
+      std::vector<std::string> keys;
+      for (const std::string setting : change["set"]) {
+        set.push_back(setting);
+        keys.push_back(setting.substr(0, setting.find('=')));
+      }
+      std::ranges::sort(keys);
+      CHECK(std::ranges::adjacent_find(keys) == keys.end());  // each key once
       const auto then = answered(scratch, words, set, 0);
       CHECK(then["memory"]["fits"] == true);
       CHECK(then["memory"]["peak_bytes"] == change["peak_bytes"]);
