@@ -44,19 +44,31 @@ void read_keys(MapReader& reader, const Keys<Spec>& keys, Spec& spec) {
   }
 }
 
-// All that a map may have is these keys.
 template <class Spec>
-void expect_keys(MapReader& reader, const Keys<Spec>& keys) {
+std::vector<std::string_view> names_of(const Keys<Spec>& keys) {
   std::vector<std::string_view> names;
   for (const auto& key : keys) names.push_back(key.name);
-  reader.expect(std::move(names));
+  return names;
+}
+
+// A map of these keys as it is written, by those that must be there, or else the first one:
+// "value: true, source: ...".
+template <class Spec>
+std::string example_of(const Keys<Spec>& keys) {
+  std::string example;
+  for (const auto& key : keys) {
+    if (key.required) example += example_entry(key.name, key.allowed(), example.empty());
+  }
+  if (example.empty() && !keys.empty())
+    example = example_entry(keys.front().name, keys.front().allowed(), true) + ", ...";
+  return example;
 }
 
 // Reads a map that has these keys and no other; `what` names it in messages.
 template <class Spec>
 void read_map(const Value& map, std::string what, const Keys<Spec>& keys, Spec& spec) {
-  MapReader reader(map, std::move(what));
-  expect_keys(reader, keys);
+  const bool is_map = map.kind == Value::Kind::map;
+  MapReader reader(map, std::move(what), names_of(keys), is_map ? "" : example_of(keys));
   read_keys(reader, keys, spec);
   reader.finish();
 }

@@ -17,4 +17,10 @@ std::string words_text(std::span<const std::string_view> words) {
   return fmt::format("{}", fmt::join(words, ", "));
 }
 
+std::string example_entry(std::string_view name, const std::string& allowed, bool first) {
+  const std::string word = allowed.substr(0, allowed.find(", "));
+  const bool named = word.size() < allowed.size() && word.find_first_of(" {[<") == word.npos;
+  return fmt::format("{}{}: {}", first ? "" : ", ", name, named ? word : "...");
+}
+
 }  // namespace costmodel

@@ -20,4 +20,7 @@ std::string whole_text(IntegerRange range);                               // "1 
 std::string number_text(Dimension dimension, double least, double most);  // "0 to 1 s"
 std::string words_text(std::span<const std::string_view> words);          // "none, full"
 
+// An entry of an example of a map: "none" of the words above, "..." for what is no word.
+std::string example_entry(std::string_view name, const std::string& allowed, bool first);
+
 }  // namespace costmodel

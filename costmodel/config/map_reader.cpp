@@ -14,6 +14,8 @@ namespace costmodel {
 
 namespace {
 
+constexpr std::size_t most_named = 40;  // keys of a map
+
 std::string_view kind_name(const Value& value) {
   switch (value.kind) {
     case Value::Kind::null: return "nothing";
@@ -108,12 +110,16 @@ Value with_plain_lengths(Value value) {
   return value;
 }
 
-MapReader::MapReader(const Value& map, std::string what) : map_(map), what_(std::move(what)) {
+MapReader::MapReader(const Value& map, std::string what, std::vector<std::string_view> keys,
+                     const std::string& example)
+    : map_(map), what_(std::move(what)), expected_(std::move(keys)) {
   known_.reserve(map.entries.size() + 4);  // about as many keys are asked for
-  if (map.kind != Value::Kind::map && map.kind != Value::Kind::null) {
-    throw ConfigError(map.mark, fmt::format("{} is {}", what_, kind_name(map)),
-                      "write a map: {key: value, ...}");
-  }
+  if (map.kind == Value::Kind::map || map.kind == Value::Kind::null) return;
+  std::string remedy =
+      fmt::format("write a map: {{{}}}", example.empty() ? "key: value, ..." : example);
+  if (!expected_.empty())
+    remedy += "; " + known_names("", {expected_.begin(), expected_.end()}, most_named);
+  throw ConfigError(map.mark, fmt::format("{} is {}", what_, kind_name(map)), remedy);
 }
 
 const Value* MapReader::optional(std::string_view key) {
@@ -138,15 +144,13 @@ bool MapReader::was_asked_for(std::string_view key) const {
   return std::ranges::find(known_, key) != known_.end();
 }
 
-void MapReader::expect(std::vector<std::string_view> keys) { expected_ = std::move(keys); }
-
 // `keys`: of the map, or the one that is looked for.
 void MapReader::unknown(const Value::Entry& entry, const std::vector<std::string>& keys) const {
   const auto meant =
       std::ranges::find_if(keys, [&](const auto& key) { return means(entry.key, key); });
   const std::string elsewhere = meant_key(entry.key);
   const std::string near = nearest_name(entry.key, keys);
-  std::string remedy = known_names(entry.key, keys, 40);
+  std::string remedy = known_names(entry.key, keys, most_named);
   if (meant != keys.end()) {
     remedy = fmt::format("did you mean '{}'?", *meant);
   } else if (near.empty() && !elsewhere.empty()) {

@@ -26,12 +26,12 @@ inline constexpr IntegerRange any_size{1, 1'000'000};
 class MapReader {
  public:
   // `what` names the map in messages: "plan", "model 'gpt3-175b'". `map` must outlive the reader. A
-  // null value reads as an empty map.
-  MapReader(const Value& map, std::string what);
+  // null value reads as an empty map. `keys`: all that the map may have, if that is known: the
+  // error for what is no map names them, with an `example`, and a required one that is absent is
+  // reported after those that are unknown.
+  MapReader(const Value& map, std::string what, std::vector<std::string_view> keys = {},
+            const std::string& example = "");
 
-  // All keys that the map may have: a required one that is absent is then reported after those that
-  // are unknown.
-  void expect(std::vector<std::string_view> keys);
   const Value* optional(std::string_view key);  // nullptr when absent or null
   // Throws when the key is absent, at the place of a key that may be meant if there is one.
   const Value& required(std::string_view key);

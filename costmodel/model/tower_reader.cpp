@@ -145,9 +145,8 @@ T read_tower(const Value& map, TowerInput input, ReadModel read_layers,
   T tower;
   tower.input = input;
   const std::string name(name_of(input));
-  MapReader reader(map, name);
   for (const Key<T>& row : rows_of(input)) known.push_back(row.name);
-  reader.expect(std::move(known));
+  MapReader reader(map, name, std::move(known));
   read_keys(reader, rows_of(input), tower);
   Value layers = merged(usual_layers(), map);
   layers.mark = map.mark;

@@ -187,8 +187,7 @@ ExpertLoad read_expert_load(const Value& written, std::int64_t experts, double c
     throw ConfigError(written.mark, fmt::format("expert_load is {}", quote(written.text)),
                       choices());
   }
-  MapReader map(written, "expert_load");
-  map.expect({"dirichlet", "skew", "histogram"});
+  MapReader map(written, "expert_load", {"dirichlet", "skew", "histogram"});
   const auto a = map.number("dirichlet", Dimension::count, least_a, most_a);
   const auto s = map.number("skew", Dimension::count, 0, most_s);
   const Value* file = map.optional("histogram");

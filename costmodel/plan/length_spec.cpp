@@ -71,7 +71,7 @@ LengthSpec read_length(const Value& as_written, std::string_view name) {
   const std::string what(name);
   if (written.is_scalar())
     return {.mean = read_number(written, what, Dimension::count, 1, most_tokens)};
-  MapReader map(written, what);
+  MapReader map(written, what, {"mean", "p95", "min", "max"}, "mean: 1024, p95: 2048");
   LengthSpec length;
   if (written.find("min") != nullptr || written.find("max") != nullptr) {
     length.least = map.required_number("min", Dimension::count, 1, most_tokens);

@@ -58,7 +58,8 @@ Recompute read_recompute(const Value& value) {
         value.mark, fmt::format("recompute: {} is not known", quote(value.text)),
         known_names(value.text, {recomputation_names.begin(), recomputation_names.end()}));
   }
-  MapReader reader(value, "recompute");
+  MapReader reader(value, "recompute", {"modules", "granularity", "layers"},
+                   "granularity: full, layers: 4");
   if (const Value* modules = reader.optional("modules")) {
     const Recompute recompute = recomputed_modules(*modules);
     reader.finish();

@@ -203,7 +203,7 @@ void only_method(const MapReader& reader, const Value& map) {
 void read_fine_tuning(MapReader& reader, const ModelSpec& model, TrainingSpec& training) {
   const Value* written = reader.optional("fine_tuning");
   if (written == nullptr) return;
-  MapReader own(*written, "fine_tuning");
+  MapReader own(*written, "fine_tuning", names_of(plain_rows()), "method: lora");
   F& f = training.fine_tuning;
   read_keys(own, plain_rows(), f);
   const Value* targets = own.optional("targets");

@@ -61,13 +61,12 @@ Value spread(const Value& plan) {
 
 PlanRequest read_plan(const Value& written) {
   const Value map = spread(written);
-  MapReader reader(map, "plan");
+  std::vector<std::string_view> names;
+  for (const PlanKey& key : plan_key_rows()) names.push_back(key.row.name);
+  MapReader reader(map, "plan", std::move(names), "tp: 8, ...");
   PlanRequest plan;
   plan.mark = map.mark;
   plan.written = map.entries;
-  std::vector<std::string_view> names;
-  for (const PlanKey& key : plan_key_rows()) names.push_back(key.row.name);
-  reader.expect(std::move(names));
   for (const PlanKey& key : plan_key_rows()) key.row.read(reader, plan);
   reader.finish();
   refuse_automatic(plan);

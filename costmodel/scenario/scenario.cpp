@@ -134,11 +134,11 @@ void require_precision(const ClusterSpec& cluster, Precision precision, const Ma
 }
 
 Scenario read_scenario(const Value& root, const std::string& name, const ConfigPath& path) {
-  MapReader reader(root, "scenario");
   std::vector<std::string_view> keys{"model",  "cluster", "training", "plan",
                                      "search", "assumed", "workload"};
   keys.insert(keys.end(), notes_of_scenario.begin(), notes_of_scenario.end());
-  reader.expect(std::move(keys));
+  MapReader reader(root, "scenario", std::move(keys),
+                   "model: llama-3-8b, cluster: dgx-h100, training: {...}");
   Scenario scenario;
   scenario.name = name;
   scenario.file = root.mark.file;

@@ -373,9 +373,8 @@ std::string stack_assumed(const Value& training, const Value* plan) {
 
 TrainingSpec read_training(const Value& map, const ConfigPath& path, const ModelSpec& model,
                            const ClusterSpec& cluster, const Value* plan) {
-  MapReader reader(map, "training");
+  MapReader reader(map, "training", names_of(training_rows()), "global_batch: 128, sequence: 4096");
   Reading reading{{}, map, model, path, plan};
-  expect_keys(reader, training_rows());
   read_keys(reader, training_rows(), reading);
   reader.finish();
   check_tower_tokens(reader, reading);

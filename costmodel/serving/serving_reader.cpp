@@ -245,7 +245,9 @@ ServingScenario read_serving(const Value& root, const std::string& name, const C
                       "name a cluster of one kind");
   }
   const Value& written = reader.required("serving");
-  const MapReader serving(written, "serving");
+  const MapReader serving(
+      written, "serving", names_of(serving_rows()),
+      "stack: vllm-0.9, input_tokens: 1024, output_tokens: 256, concurrency: 32");
   s.serving = read_spec(written, path, s.model, s.cluster.device);
   s.input_mark = serving.mark_of("input_tokens");
   const std::string& family = s.serving.engine.family;

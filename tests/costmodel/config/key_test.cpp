@@ -101,6 +101,17 @@ TEST_CASE("a row puts the value in its field, with its unit") {
   CHECK(boat.mast.height == 9);
 }
 
+TEST_CASE("the error for what is no map names the keys of the map and an example") {
+  CHECK(fault("{name: a, mast: maybe}") ==
+        "b.yaml:1:17: mast is a plain value; write a map: {source: ...}; known: source, height");
+  CHECK(fault("[1]").starts_with("b.yaml:1:1: boat is a list; write a map: {name: ...}; known: "));
+  // Without a key that must be there the first is an example, by a word that it may be.
+  static const auto loose = key::rows<Boat>(key::word<Boat>("sail", &Boat::sail, sail_names, "up"));
+  Boat boat;
+  CHECK(config_error([&] { read_map(parse_yaml("maybe", "b.yaml"), "boat", loose, boat); }) ==
+        "b.yaml:1:1: boat is a plain value; write a map: {sail: none, ...}; known: sail");
+}
+
 TEST_CASE("a key that is absent leaves its field") {
   const Boat boat = read("{name: a}");
   CHECK_FALSE(boat.oars);

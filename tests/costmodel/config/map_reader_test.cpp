@@ -94,20 +94,24 @@ TEST_CASE("a key of another word is answered by its meaning") {
 }
 
 TEST_CASE("where all keys are known, one that is not is reported before one that lacks") {
-  const auto read = [](MapReader& r) {
-    r.expect({"tp", "pp", "micro_batch"});
-    r.required("tp");
+  const auto fault_of = [](const std::string& yaml) {
+    const Value map = parse_yaml(yaml, "f.yaml");
+    return fixtures::config_error([&] {
+      MapReader reader(map, "plan", {"tp", "pp", "micro_batch"}, "tp: 8");
+      reader.required("tp");
+    });
   };
-  CHECK(fault("colour: 1\n", read) ==
+  CHECK(fault_of("colour: 1\n") ==
         "f.yaml:1:1: plan has no key 'colour'; known: tp, pp, micro_batch");
-  CHECK(fixtures::contains(fault("pp: 1\n", read), "lacks the key 'tp'"));
+  CHECK(fixtures::contains(fault_of("pp: 1\n"), "lacks the key 'tp'"));
+  CHECK(fault_of("fast") ==
+        "f.yaml:1:1: plan is a plain value; write a map: {tp: 8}; known: tp, pp, micro_batch");
 }
 
 TEST_CASE("of a file that is no scenario nothing is shown") {
   const Value other = parse_yaml("root:*:20228:0:99999:7:::\n", "shadow");
   const std::string message = fixtures::config_error([&] {
-    MapReader reader(other, "scenario");
-    reader.expect({"model", "cluster"});
+    MapReader reader(other, "scenario", {"model", "cluster"});
     reader.required("model");
   });
   CHECK(fixtures::contains(message, "it has none of its keys"));
