@@ -21,6 +21,8 @@ struct ConfigPath {
   // Files already read: many scenarios use the same cluster and stack, and a pipe is read once.
   std::shared_ptr<std::map<std::string, Value>> loaded =
       std::make_shared<std::map<std::string, Value>>();
+  // What was read and understood in part, a sentence each, for the user of any command.
+  std::shared_ptr<std::vector<std::string>> left_out = std::make_shared<std::vector<std::string>>();
   mutable std::shared_ptr<ResidualFiles> residuals = nullptr;
 };
 

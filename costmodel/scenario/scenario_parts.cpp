@@ -77,6 +77,8 @@ ModelSpec find_model(const Value& written, const ConfigPath& path) {
   }
   std::vector<std::string> omitted;
   ModelSpec model = read_model(from_hf_config(chain.end, over, name, &omitted), name);
+  for (const std::string& sentence : omitted)
+    if (std::ranges::count(*path.left_out, sentence) == 0) path.left_out->push_back(sentence);
   constexpr std::size_t most = 5;
   for (std::size_t i = 0; i < std::min(most, omitted.size()); ++i)
     model.questioned += (i == 0 ? "" : "; ") + shortened(printable(omitted[i]), 160);

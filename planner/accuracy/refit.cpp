@@ -34,6 +34,7 @@ class Pricing {
       if (t > 0) {
         own.loaded = std::make_shared<std::map<std::string, costmodel::Value>>(*path.loaded);
         own.residuals = nullptr;
+        own.left_out = std::make_shared<std::vector<std::string>>();
       }
       lanes_.push_back({own, ConstantPlaces(constants, own), Values(constants.size(), NAN)});
     }

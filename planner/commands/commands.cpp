@@ -438,6 +438,8 @@ CommandResult run_command(const Options& options, const Style& style) {
   const Options complete = with_words(options, path);
   const Session session{complete, {markup, style}, path};
   CommandResult result = performer(row, session)(session);
+  for (const std::string& sentence : *path.left_out)
+    result.warnings.push_back("warning: " + sentence);
   if (!options.page.empty() && !result.page.empty()) write_file(options.page, result.page);
   if (options.format == Format::html && !result.page.empty()) result.text = result.page;
   // What is another program's input, or read back, has its own form.

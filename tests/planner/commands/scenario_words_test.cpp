@@ -227,7 +227,7 @@ TEST_CASE("a program that serves is none that trains, and has its own keys") {
   CHECK(contains(answer, "serving.stack=NAME, one of vllm-"));
 }
 
-TEST_CASE("what a model's import leaves out stands in its file as well") {
+TEST_CASE("what a model's import leaves out stands in its file, and each command prints it") {
   const Scratch scratch;
   scratch.write("config.json",
                 R"({"model_type": "llama", "hidden_size": 64, "intermediate_size": 128,
@@ -239,6 +239,17 @@ TEST_CASE("what a model's import leaves out stands in its file as well") {
   CHECK(contains(done.err, "warning: " + left_out));
   CHECK(contains(scratch.read("model.yaml"), "# " + left_out));
   CHECK(run(words_of("evaluate model.yaml --gpus 8xh100"), scratch).status == 0);
+  for (const char* words : {"plan config.json --gpus 8xh100", "evaluate config.json --gpus 8xh100",
+                            "export config.json --gpus 8xh100 --to megatron",
+                            "sweep config.json --gpus 8xh100 --over training.sequence=64,128",
+                            "compare config.json --gpus 8xh100 --with plan.zero=1"}) {
+    CAPTURE(words);
+    const Run used = run(words_of(words), scratch);
+    CHECK(used.status == 0);
+    const std::size_t at = used.err.find("warning: " + left_out);
+    CHECK(at != std::string::npos);
+    CHECK(used.err.find(left_out, at + 20) == std::string::npos);  // once, however often it is read
+  }
 }
 
 }  // namespace scenario_words_test
