@@ -28,15 +28,20 @@ std::string per_cent(double share) { return fmt::format("{:.0f} %", 100 * share)
 // The single changes of the scenario with which a rate of `share` of the peak would be possible.
 std::string possible_with(const Scenario& s, double share) {
   constexpr double reached = 0.6;  // of the peak, in the best published runs
+  constexpr double most_devices = 1e6;
   const double times = std::exp2(std::ceil(std::log2(share / reached)));
-  const auto divided = [&](std::int64_t n) {
-    return format_integer(std::max<std::int64_t>(1, std::llround(static_cast<double>(n) / times)));
-  };
-  return fmt::format(
-      "One of these would make it possible: {} devices, sequences of {}, a global batch of {}, a "
-      "smaller model.",
-      format_integer(std::llround(static_cast<double>(s.cluster.devices) * times)),
-      divided(s.training.tokens()), divided(s.training.global_batch));
+  const double devices = static_cast<double>(s.cluster.devices) * times;
+  std::string ways;
+  if (devices <= most_devices)
+    ways += fmt::format("{} devices, ", format_integer(std::llround(devices)));
+  for (const auto& [what, n] :
+       {std::pair{"sequences", s.training.tokens()}, {"a global batch", s.training.global_batch}}) {
+    const auto part = static_cast<std::int64_t>(static_cast<double>(n) / times);
+    if (part >= 1) ways += fmt::format("{} of {}, ", what, format_integer(part));
+  }
+  if (ways.empty())
+    return "No change of one of these goes so far: the log's times are of another unit.";
+  return fmt::format("One of these would make it possible: {}a smaller model.", ways);
 }
 
 // `explained`: the scenario's own arithmetic is another job's.

@@ -56,6 +56,18 @@ TEST_CASE("rates above the peak, above all published runs, and faster than the i
   }();
   CHECK(first.what.find("% of its peak of 312") != std::string::npos);
   CHECK(first.remedy.find("32 devices") != std::string::npos);
+  // Of what goes so far alone: not a batch of 1 for 64, nor more devices than there are.
+  const auto remedy = [](double seconds) {
+    JobDiagnoser diagnoser(scenario(), resolve_plan(scenario()));
+    return diagnoser
+        .diagnose(parse_training_log(lines(seconds), "a.log", iteration_size(scenario())))
+        .refusals.front()
+        .remedy;
+  };
+  CHECK(remedy(0.02).find("a global batch of") == std::string::npos);
+  CHECK(remedy(0.02).find("sequences of") != std::string::npos);
+  CHECK(remedy(1e-4).find("devices,") == std::string::npos);
+  CHECK(remedy(1e-4).ends_with("the log's times are of another unit."));
 }
 
 TEST_CASE("a log of another model, of other devices, of another batch that does not explain it") {
