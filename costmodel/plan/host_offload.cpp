@@ -61,12 +61,13 @@ void check_modules(const ParallelPlan& p, const ModelSpec& model, const Training
   rules.require(!of_norms || !(o.cuda_graph || o.graph_attention || o.graph_mlp || o.graph_router),
                 "offload", text("norms in host memory, which CUDA graphs pass on"),
                 text("leave attn_norm and mlp_norm out, or set overlap.cuda_graph: false"));
-  rules.require(!splits_backward(p.schedule) && p.ways() == 1 && p.listed == nullptr &&
-                    !model.encoder_decoder(),
-                "offload",
-                text("activations of modules in host memory are modelled for 1f1b and interleaved "
-                     "pipelines of decoders"),
-                text("set schedule: 1f1b, or leave them out"));
+  rules.require(
+      !splits_backward(p.schedule) && p.ways() == 1 && p.listed == nullptr &&
+          !model.encoder_decoder(),
+      "offload",
+      text("activations of modules in host memory are modelled for 1f1b and interleaved "
+           "pipelines of decoders"),
+      text(model.encoder_decoder() ? "leave them out" : "set schedule: 1f1b, or leave them out"));
 }
 
 }  // namespace

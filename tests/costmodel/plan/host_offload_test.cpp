@@ -175,6 +175,14 @@ TEST_CASE("what cannot be kept on the host is refused with a remedy") {
     return s;
   });
   CHECK(many.find("set layers: 47 or fewer") != std::string::npos);
+  // No schedule makes a decoder of an encoder-decoder model.
+  const std::string two = scenarios::fault_of([] {
+    Scenario s = scenario("t5-3b", 8, "zero: 1, offload: {activations: {modules: [core_attn]}}",
+                          "megatron-core-2026");
+    s.plan.recompute = Recompute{};
+    return s;
+  });
+  CHECK(two.find("pipelines of decoders; leave them out") != std::string::npos);
 }
 
 }  // namespace host_offload_test
