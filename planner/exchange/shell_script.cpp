@@ -233,6 +233,8 @@ class ShellReader {
     }
     if (take("$(")) return add_output(f);
     step();  // '$'
+    if (!quoted && peek() == '\'') return read_literal(f, true);
+    if (!quoted && peek() == '"') return read_quoted(f);
     std::string name;
     while (is_name_char(peek())) name += step();
     if (name.empty() && (peek() == '@' || peek() == '*')) {
@@ -267,12 +269,17 @@ class ShellReader {
     step();
   }
 
-  void read_literal(ShellFields& f) {
+  // `escapes`: of $'...', in which a backslash means the next character.
+  void read_literal(ShellFields& f, bool escapes = false) {
     const Mark begin = mark();
     step();
     f.open();
     while (at_ < text_.size() && peek() != '\'') {
-      const char c = step();
+      char c = step();
+      if (escapes && c == '\\' && at_ < text_.size()) {
+        c = step();
+        c = c == 'n' ? '\n' : c == 't' ? '\t' : c;
+      }
       f.add(c);
     }
     if (at_ >= text_.size()) throw ConfigError(begin, "a quote is not closed", "close it");

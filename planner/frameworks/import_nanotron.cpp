@@ -77,6 +77,7 @@ class NanotronImport {
       return miss_key(job, "model", "base", "the file has no model.model_config: --set model=NAME");
     }
     Value fields;
+    fields.mark = config->mark;
     fields.set("model_type",
                scalar_value(config->find("is_qwen2_config") == nullptr ? "llama" : "qwen2"));
     for (const auto& [key, mark, value] : config->entries) {

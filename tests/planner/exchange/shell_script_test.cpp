@@ -32,6 +32,7 @@ TEST_CASE("words, quotes, variables and arrays as bash has them") {
   CHECK(last("S=\"--a 1 \\\n  --b 2\"\nS=\"$S --c\"\nexport T=3\nrun $S $T") ==
         "run|--a|1|--b|2|--c|3|");
   CHECK(last("cat <<'END' > f\nnot $this 'open\nEND\nrun a") == "run|a|");
+  CHECK(last("run $'4' $'it\\'s' $'a\\tb' $\"c d\" \"$'e'\"") == "run|4|it's|a\tb|c d|$'e'|");
 }
 
 TEST_CASE("options of declare and its like are no command") {

@@ -53,6 +53,13 @@ TEST_CASE("experts of its own, and a value that is no number, are refused at the
   text.replace(text.find("dp: 4"), 5, "dp: x");
   CHECK_THROWS_WITH_AS(planner::import_nanotron(text, "x.yaml"), doctest::Contains("x.yaml:19:15"),
                        costmodel::ConfigError);
+  // So is a field that its model lacks.
+  text = config();
+  text.replace(text.find("num_hidden_layers"), 17, "num_layers");
+  CHECK_THROWS_WITH_AS(
+      planner::import_nanotron(text, "x.yaml"),
+      doctest::Contains("x.yaml:6:5: config.json lacks the key 'num_hidden_layers'"),
+      costmodel::ConfigError);
 }
 
 }  // namespace import_nanotron_test
