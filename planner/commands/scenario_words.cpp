@@ -105,7 +105,8 @@ bool is_framework_job(const std::string& file, const ConfigPath& path) {
         has("model") && (has("cluster") || has("training") || has("plan") || has("workload"));
     const bool trainer = has("base_model");  // and a model_type, as a model has one
     if (scenario || (is_model(root) && !trainer)) return false;
-  } catch (const ConfigError&) {  // no YAML, as scripts are none
+  } catch (const ConfigError&) {                             // no YAML, as scripts are none
+    if (path_exists(file) && !is_regular_file(file)) throw;  // a pipe is read once
   }
   // A script of no format that is known is one still: its reader lists those that are.
   const bool script = file.ends_with(".sh") || file.ends_with(".py") || file.ends_with(".toml");

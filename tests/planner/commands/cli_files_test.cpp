@@ -6,7 +6,9 @@
 
 #include <chrono>
 #include <filesystem>
+#include <fstream>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -103,6 +105,17 @@ TEST_CASE("a pipe that nobody writes to is given up, and one in a folder of evid
   scratch.write("folder/runs.yaml", runs);
   const Run done = run({"validate", "folder"}, scratch, std::chrono::seconds(30));
   CHECK(done.status == 0);
+}
+
+TEST_CASE("what is wrong in a pipe is reported, though it is read once") {
+  const Scratch scratch;
+  const std::string pipe = scratch.path() / "pipe.yaml";
+  REQUIRE(mkfifo(pipe.c_str(), 0600) == 0);
+  std::thread writer([&] { std::ofstream(pipe) << "a: 1\n\tb: 2\n"; });
+  const Run done = run({"evaluate", "pipe.yaml"}, scratch, std::chrono::seconds(30));
+  writer.join();
+  CHECK(done.status == 2);
+  CHECK(done.err.find("pipe.yaml:2:1: a tab; indent with blanks") != std::string::npos);
 }
 
 TEST_CASE("large legal files are read, whatever their shape") {
