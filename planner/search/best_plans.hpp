@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <functional>
 #include <limits>
 #include <utility>
 #include <vector>
@@ -17,6 +18,9 @@ namespace planner {
 // A layout, or stages with sizes of their own, must be this many times as fast as plainer plans to
 // be reported.
 inline constexpr double worth_words = 1.001;
+
+// Which plans are of use; empty: all are.
+using PlanFilter = std::function<bool(const costmodel::ParallelPlan&)>;
 
 struct Ranked {
   costmodel::Seconds time;
@@ -71,8 +75,13 @@ class Podium {
  public:
   explicit Podium(std::size_t top, costmodel::RankingRows rows = costmodel::RankingRows::plans)
       : top_(top), families_(rows == costmodel::RankingRows::families) {}
-  explicit Podium(const costmodel::SearchLimits& limits)
-      : Podium(static_cast<std::size_t>(limits.top), limits.rows) {}
+  explicit Podium(const costmodel::SearchLimits& limits, PlanFilter takes = {})
+      : Podium(static_cast<std::size_t>(limits.top), limits.rows) {
+    takes_ = std::move(takes);
+  }
+
+  // Whether a plan that fits is one to rank: one that no filter refuses.
+  bool takes(const costmodel::ParallelPlan& plan) const { return !takes_ || takes_(plan); }
 
   // Whether a plan of any row with lower bound `bound` could still enter. Bounds and simulated
   // times are sums in different orders, so a bound must be clearly above the worst time to prune.
@@ -120,6 +129,7 @@ class Podium {
 
   std::size_t top_;
   bool families_;
+  PlanFilter takes_;
   std::vector<Ranked> ranked_;
 };
 

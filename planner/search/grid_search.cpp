@@ -84,7 +84,10 @@ Priced price_member(const ParallelPlan& plan, std::uint64_t order, const Podium*
   if (cost.peak > limit && splits_backward(plan.schedule) && may_enter() &&
       !states_overflow(cost, limit))
     evaluator.cost_within(plan, limit);  // in the same place
-  Priced priced{bound_with_more(cost, plan, scenario), cost.within(limit), false, false};
+  // What may not enter need not be asked of, which takes longer than to price it.
+  const bool fits = cost.within(limit);
+  const bool refused = fits && podium != nullptr && may_enter() && !podium->takes(plan);
+  Priced priced{bound_with_more(cost, plan, scenario), fits && !refused, false, false};
   // With a split backward a longer one may leave a shorter bubble.
   priced.none_faster = priced.bound == cost.bound.iteration && !splits_backward(plan.schedule);
   ++result.statistics.evaluated;
@@ -92,11 +95,11 @@ Priced price_member(const ParallelPlan& plan, std::uint64_t order, const Podium*
     result.leanest = plan;
     result.leanest_peak = cost.peak;
   }
+  if (fits) ++result.statistics.feasible;
   if (!priced.fits) {
-    priced.none_fits = states_overflow(cost, limit);
+    priced.none_fits = !refused && states_overflow(cost, limit);
     return priced;
   }
-  ++result.statistics.feasible;
   fitting.push_back({cost.bound.iteration, order, plan, cost.peak});
   return priced;
 }
@@ -130,8 +133,10 @@ std::vector<Bounded> open_family(const Family& family, std::uint64_t first_order
       done = podium != nullptr && settles(priced, plan, *podium);
     }
   };
+  const std::uint64_t fitted = result.statistics.feasible;
   price_all(false);
-  if (podium == nullptr || !fitting.empty() || !brackets_partial(choices, family, scenario))
+  if (podium == nullptr || result.statistics.feasible > fitted ||
+      !brackets_partial(choices, family, scenario))
     price_all(true);
   std::ranges::sort(fitting, earlier);
   return fitting;
@@ -148,7 +153,7 @@ void add_near(const std::vector<Bounded>& families, const Podium& podium,
 }  // namespace
 
 SearchResult search(const Scenario& scenario, Evaluator& evaluator,
-                    const std::function<bool()>& expired) {
+                    const std::function<bool()>& expired, const PlanFilter& takes) {
   const SearchSpace space = enumerate(scenario);
   SearchResult result;
   auto& counts = result.statistics;
@@ -167,7 +172,7 @@ SearchResult search(const Scenario& scenario, Evaluator& evaluator,
     families.push_back({bound, families.size(), family.plan, Bytes(0)});
   }
   std::ranges::sort(families, earlier);
-  Podium podium(scenario.search);
+  Podium podium(scenario.search, takes);
   for (const Bounded& family : families) {
     if (!podium.open_to(family.bound) || stopped()) break;
     if (!podium.open_to(family.bound, family.plan)) continue;

@@ -43,9 +43,10 @@ struct SearchResult {
 };
 
 // Branch-and-bound search. Deterministic: ties go to the plan with the smaller peak memory, then to
-// the first in the enumeration. Polls `expired`, and once it returns true stops.
+// the first in the enumeration. Polls `expired`, and once it returns true stops. Ranks what `takes`
+// takes: a plan that it refuses is one that does not fit.
 SearchResult search(const costmodel::Scenario& scenario, costmodel::Evaluator& evaluator,
-                    const std::function<bool()>& expired = {});
+                    const std::function<bool()>& expired = {}, const PlanFilter& takes = {});
 
 // The fastest of the simplest even plans that fit, take no more than `most` and are at least as
 // simple as `least`. `near`: of a search's result; a family whose bound is more has none.

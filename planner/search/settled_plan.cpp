@@ -3,7 +3,10 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
+
 #include "costmodel/base/error.hpp"
+#include "costmodel/estimate/evaluator.hpp"
 #include "planner/search/serving_search.hpp"
 #include "planner/search/strategy.hpp"
 
@@ -42,23 +45,59 @@ std::string nothing_fits_note(const Scenario& open, Bytes least) {
       keys, 100 * open.search.memory_margin, margin_key(open.search));
 }
 
-// As many sizes as are asked for one that is of use.
-constexpr int most_refused = 64;
+// Whether a plan is of use, asked of so many that a search ends: of fewer where the reason is
+// always the same, as of a model, whatever its plan.
+struct Usable {
+  const PlanRefusal& refusal;
+  std::string reason = {};
+  int refused = 0;
+  bool one_reason = true;
 
-SettledPlan fastest_of_use(const std::vector<Estimate>& ranked, const PlanRefusal& refusal) {
-  SettledPlan first{ranked.front().plan, false, {}};
-  const std::string why = refusal ? refusal(first.plan) : "";
-  if (why.empty()) return first;
-  for (const Estimate& other : ranked) {
-    if (!refusal(other.plan).empty()) continue;
-    const double longer = other.iteration / ranked.front().iteration - 1;
-    return {other.plan,
-            false,
-            {fmt::format(
-                "plan: the fastest is refused ({}); this is the next that is not, {:.1f} % slower",
-                why, 100 * longer)}};
+  bool operator()(const ParallelPlan& plan) {
+    const std::string why = refusal(plan);
+    if (why.empty()) return true;
+    if (++refused > 1) one_reason = one_reason && why == reason;
+    reason = why;
+    return false;
   }
-  return first;
+  bool in_vain() const { return refused >= (one_reason ? 1'000 : 20'000); }
+};
+
+// The fastest that is not refused: of a ranking, in which any layout may stand, and of all even
+// plans. Empty where all of these are refused.
+std::optional<Estimate> fastest_of_use(Scenario open, Reach reach, int threads,
+                                       const PlanRefusal& refusal) {
+  constexpr int most_ranked = 64;
+  Usable usable{refusal};
+  open.search.simpler_within = 0;
+  open.search.top = most_ranked;
+  std::vector<Estimate> found;
+  if (reach != Reach::even) found = run_strategies(open, reach, threads, {}).found.plans;
+  std::erase_if(found, [&](const Estimate& e) { return !usable(e.plan); });
+  open.search.top = 1;
+  if (reach != Reach::meshes) {
+    Evaluator evaluator(open.model, open.cluster, open.training);
+    const auto takes = [&](const ParallelPlan& plan) { return usable(plan); };
+    const auto in_vain = [&] { return usable.in_vain(); };
+    for (Estimate& even : search(open, evaluator, in_vain, takes).plans)
+      found.push_back(std::move(even));
+  }
+  const auto best = std::ranges::min_element(found, {}, &Estimate::iteration);
+  return best == found.end() ? std::nullopt : std::optional(*best);
+}
+
+// The chosen plan, or where it is refused, the fastest that is not, with a note.
+SettledPlan of_use(const Estimate& chosen, const Scenario& open, Reach reach, int threads,
+                   const PlanRefusal& refusal) {
+  SettledPlan first{chosen.plan, false, {}};
+  const std::string why = refusal ? refusal(chosen.plan) : "";
+  const auto other = why.empty() ? std::nullopt : fastest_of_use(open, reach, threads, refusal);
+  if (!other) return first;
+  return {other->plan,
+          false,
+          {fmt::format(
+              "plan: the fastest is refused ({}); this is the next that is not, {:.1f} % slower",
+              why, 100 * (other->iteration / chosen.iteration - 1))}};
 }
 
 }  // namespace
@@ -81,11 +120,10 @@ std::optional<SettledPlan> settled_plan(const Scenario& scenario, int threads,
   require_offered(scenario);
   const Reach reach = reach_of(open);
   // Whatever the ranking holds, its first is the same.
-  if (refusal) open.search.top = most_refused;
-  if (reach == Reach::even && !refusal) open.search.top = 1;
+  if (reach == Reach::even) open.search.top = 1;
   const Strategies all = run_strategies(open, reach, threads, {});
   if (!all.found.plans.empty()) {
-    SettledPlan found = fastest_of_use(all.found.plans, refusal);
+    SettledPlan found = of_use(all.found.plans.front(), open, reach, threads, refusal);
     for (auto& note : layout_notes(scenario, found.plan)) found.notes.push_back(std::move(note));
     return found;
   }

@@ -24,7 +24,8 @@ struct SettledPlan {
 // peak. Uneven layouts are tried where stage_layers is one of these keys, as in `plan: auto`. Empty
 // when no choice is valid. `threads` do not change the answer. Throws ConfigError for a plan that
 // breaks a rule; where no choice obeys them, for `auto` at its default. `refusal`: why a plan is of
-// no use; empty: it is. Of the ranked plans that fit, the fastest of use is taken, with a note.
+// no use; empty: it is. The fastest of use is then taken, with a note: of all even plans that fit,
+// and of the ranked ones of other layouts.
 using PlanRefusal = std::function<std::string(const costmodel::ParallelPlan&)>;
 std::optional<SettledPlan> settled_plan(const costmodel::Scenario& scenario, int threads = 1,
                                         const PlanRefusal& refusal = {});

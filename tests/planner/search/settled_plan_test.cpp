@@ -90,6 +90,35 @@ TEST_CASE("a plan that is of no use gives way to the next that is") {
   CHECK(none->notes.empty());
 }
 
+TEST_CASE("a plan that is of use is found where no family's best is") {
+  const Scenario s = ten("auto");
+  const auto fastest = settled_plan(s)->plan;
+  // One layer of a stage recomputed, no ZeRO, a sequence at a time: nobody's fastest.
+  const auto use = [](const costmodel::ParallelPlan& plan) {
+    return plan.recompute.granularity == costmodel::Recomputation::full && plan.zero == 0 &&
+           plan.micro_batch == 1 && plan.stage_layers.empty();
+  };
+  REQUIRE_FALSE(use(fastest));
+  int asked = 0;
+  const auto found = settled_plan(s, 1, [&](const costmodel::ParallelPlan& plan) {
+    ++asked;
+    return use(plan) ? "" : "no word";
+  });
+  REQUIRE(found);
+  CHECK(use(found->plan));
+  REQUIRE(!found->notes.empty());
+  // No other plan of use is faster: the search with those keys written has none.
+  Scenario fixed =
+      ten("{recompute: full, zero: 0, micro_batch: 1}", "search: {simpler_within: 0}\n");
+  const auto alone = planner::chosen_plan(fixed, {.reach = planner::Reach::even});
+  REQUIRE(alone);
+  CHECK(estimate_of(s.model, s.cluster, s.training, found->plan).iteration <= alone->iteration);
+  // What is refused whatever the plan is not asked for ever.
+  asked = 0;
+  settled_plan(s, 1, [&](const costmodel::ParallelPlan&) { return ++asked, "never"; });
+  CHECK(asked < 1'200);
+}
+
 TEST_CASE("torchtitan's ZeRO 1 is for who writes it") {
   const auto zero = [](const std::string& written) {
     const Scenario s = scenarios::read(
