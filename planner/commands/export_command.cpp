@@ -1,6 +1,7 @@
 #include "planner/commands/export_command.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <utility>
@@ -42,17 +43,14 @@ void require_words_for_adapters(const Scenario& s, const ExportTarget& target) {
   const bool worded = (plain && target.adapters != AdapterWords::none) ||
                       (four && target.adapters == AdapterWords::nf4);
   if (!f.adapts() || worded) return;
-  const bool bridge = plain && s.training.stack.name == "megatron-bridge",
-             peft = (plain || four) && s.training.stack.name == "peft";
   throw ConfigError(
       {s.file, 0, 0},
       plain ? fmt::format("the export to {} has no words for training.fine_tuning", target.name)
             : fmt::format("the export to {} has no words for a frozen base in {}", target.name,
                           base_precision_names[static_cast<std::size_t>(f.base)]),
-      bridge ? "export it --to megatron-bridge"
-      : peft ? "export it --to axolotl, llama-factory or accelerate"
-             : "export it without: --set 'training.fine_tuning={method: full}', and add the "
-               "adapters in the framework's own configuration");
+      std::string(another_target) +
+          ", or export it without: --set 'training.fine_tuning={method: full}', and add the "
+          "adapters in the framework's own configuration");
 }
 
 // No target has words for towers.
@@ -84,10 +82,53 @@ Launcher started_by(Exported& exported, const ExportTarget& target, const Scenar
 
 Exported exported_by(const ExportTarget& target, const Scenario& s, const ParallelPlan& plan,
                      const std::string& version) {
+  require_words_for_adapters(s, target);
+  require_no_towers(s, target);
   if (version.empty()) return target.exported(s, plan);
   if (target.exported_for != nullptr) return target.exported_for(s, plan, version);
   throw ConfigError({}, fmt::format("shardplan: the export to {} has one version", target.name),
                     "leave --for-version out");
+}
+
+// Why a target does not write a plan; empty: it does.
+std::string refusal_of(const ExportTarget& target, const Scenario& s, const ParallelPlan& plan,
+                       const std::string& version) {
+  try {
+    exported_by(target, s, plan, version);
+  } catch (const ConfigError& error) {
+    return error.parts().wrong;
+  }
+  return "";
+}
+
+// The plan, and where the search chooses its sizes, those that a target which has the model has
+// words for: data parallel alone.
+std::vector<ParallelPlan> asked_of_others(const Scenario& s, const ParallelPlan& plan) {
+  std::vector<ParallelPlan> all{plan};
+  if (!s.plan.is_auto("tp") || !s.plan.is_auto("zero")) return all;
+  for (const int zero : {1, 2, 3})
+    all.push_back({.dp = static_cast<int>(s.cluster.devices), .zero = zero});
+  return all;
+}
+
+// The same refusal, whose remedy names the targets that write the plan in place of another one.
+[[noreturn]] void refuse_with_targets(const ConfigError& error, const Scenario& s,
+                                      const ParallelPlan& plan) {
+  const ConfigError::Parts& parts = error.parts();
+  const std::size_t at = parts.remedy.find(another_target);
+  if (at == std::string::npos) throw error;
+  std::vector<std::string_view> others;
+  for (const ExportTarget& target : export_targets()) {
+    const bool writes = std::ranges::any_of(asked_of_others(s, plan), [&](const auto& one) {
+      return refusal_of(target, s, one, "").empty();
+    });
+    if (writes) others.push_back(target.name);
+  }
+  std::string remedy = parts.remedy;
+  remedy.replace(at, std::string_view(another_target).size(),
+                 others.empty() ? "choose a model or plan for which a target has words"
+                                : fmt::format("export it --to {}", fmt::join(others, ", ")));
+  throw ConfigError(parts.where, parts.wrong, remedy);
 }
 
 }  // namespace
@@ -105,21 +146,20 @@ CommandResult export_command(const Session& asked) {
     options.assignments.push_back("training.stack=" + std::string(target.stack));
     s = load(session);
   }
-  require_words_for_adapters(s, target);
   require_no_towers(s, target);
-  const auto refusal = [&](const ParallelPlan& plan) -> std::string {
-    try {
-      exported_by(target, s, plan, options.for_version);
-    } catch (const ConfigError& error) {
-      return error.parts().wrong;
-    }
-    return "";
+  const auto refusal = [&](const ParallelPlan& plan) {
+    return refusal_of(target, s, plan, options.for_version);
   };
   const auto settled = settled_plan(s, threads_of(session.options), refusal);
   if (!settled || settled->nothing_fits)
     return without_plan(session, s, settled ? &*settled : nullptr);
   const auto& plan = settled->plan;
-  Exported exported = exported_by(target, s, plan, session.options.for_version);
+  Exported exported;
+  try {
+    exported = exported_by(target, s, plan, session.options.for_version);
+  } catch (const ConfigError& error) {
+    refuse_with_targets(error, s, plan);
+  }
   const Launcher launcher = started_by(exported, target, s, plan, session.options);
   CommandResult result;
   result.warnings =

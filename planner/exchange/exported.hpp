@@ -23,6 +23,9 @@ using NamedSettings = std::vector<std::pair<std::string, std::string>>;
 std::string nested_yaml(const NamedSettings& settings);
 inline const char* truth(bool value) { return value ? "true" : "false"; }
 
+// The remedy where it is the framework that is wrong: `export` names those that write the plan.
+inline constexpr const char* another_target = "export to another framework";
+
 // Collects what a framework cannot run; its name goes before each reason.
 class Refusals {
  public:

@@ -502,8 +502,7 @@ void note_unsaid(const std::vector<std::string>& unsaid, const Scenario& scenari
   for (const auto& number : unsaid) {
     const std::string reason = fmt::format("model.{}: Megatron-LM has no argument for it", number);
     if (scenario.training.fine_tuning.method != FineTuningMethod::pretraining) {
-      throw ConfigError({scenario.file, 0, 0}, reason,
-                        "fine-tune the model with another framework");
+      throw ConfigError({scenario.file, 0, 0}, reason, another_target);
     }
     notes.push_back(reason + ", and trains another model");
   }
@@ -516,7 +515,7 @@ MegatronExport export_megatron(const Scenario& scenario, const ParallelPlan& pla
   refuse_first(megatron_violations(scenario, plan), scenario);
   if (program == MegatronProgram::configurations && !scenario.model.layer_pattern.empty()) {
     throw ConfigError({scenario.file, 0, 0}, "a hybrid model has another configuration class",
-                      "export to megatron");
+                      another_target);
   }
   MegatronExport exported;
   Writer out(exported);

@@ -115,7 +115,7 @@ void require_carried(const Scenario& s, const std::string& yaml) {
     const Value* same = theirs.find(entry.key);
     if (same != nullptr && to_yaml(*same) == to_yaml(entry.value)) continue;
     throw ConfigError({s.file, 0, 0}, fmt::format("nanotron has no word for model.{}", entry.key),
-                      "export the plan to megatron");
+                      another_target);
   }
 }
 
@@ -125,7 +125,7 @@ std::vector<Violation> nanotron_violations(const Scenario& s, const ParallelPlan
   Refusals r("nanotron");
   refuse_unlike(s, p, r);
   if (!r.found.empty()) return r.found;
-  r.refuse(p.ep > 1, "ep", "its experts are read by no word here", "set ep: 1");
+  r.refuse(s.model.experts > 0, "model", "it has no word for model.experts", another_target);
   r.refuse(p.zero > 1, "zero", "it shards the optimizer's states alone", "set zero: 1, or 0");
   r.refuse(p.vpp > 1 || (p.schedule != ScheduleKind::gpipe &&
                          p.schedule != ScheduleKind::one_f_one_b && p.pp > 1),

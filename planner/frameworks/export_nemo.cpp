@@ -189,8 +189,7 @@ std::vector<Violation> nemo_violations(const Scenario& scenario, const ParallelP
     // Weights that are fine-tuned were trained with them.
     const bool tuned = scenario.training.fine_tuning.method != FineTuningMethod::pretraining;
     if (is_costless(argument) && !tuned) continue;
-    found.push_back({"plan", fmt::format("NeMo 2.x has no field of {}", argument),
-                     "export to megatron-bridge or megatron"});
+    found.push_back({"plan", fmt::format("NeMo 2.x has no field of {}", argument), another_target});
   }
   // What core 0.14 asserts beyond (transformer_config.py).
   const auto require = [&](bool holds, const char* key, const char* reason, const char* remedy) {

@@ -23,13 +23,13 @@ void check_model(const Scenario& s, TorchtitanVersion version, Refusals& r) {
   }
   const bool predicts = s.model.mtp_layers > 0;
   r.refuse(predicts, "model", "its deepseek_v3 predicts one token",
-           "set model.mtp_layers: 0, or export to megatron");
+           std::string("set model.mtp_layers: 0, or ") + another_target);
   const auto* flavor = predicts ? nullptr : flavor_of(s.model);
   r.refuse(flavor == nullptr && !predicts, "model", "it has no flavor of these sizes",
-           fmt::format("it has these: {}", models));
+           fmt::format("it has these: {}; or {}", models, another_target));
   r.refuse(flavor != nullptr && flavor->name != "llama3" && version == TorchtitanVersion::python,
            "model", "only its recipes of Llama 3 are known here",
-           fmt::format("export to torchtitan (0.2.2), or take one of these: {}", models));
+           fmt::format("{}, or take one of these: {}", another_target, models));
 }
 
 void check_training(const Scenario& s, const ParallelPlan& p, TorchtitanVersion version,

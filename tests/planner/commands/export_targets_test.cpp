@@ -55,6 +55,41 @@ TEST_CASE("torchtitan's settings as JSON are words, not words in quotes") {
   }
 }
 
+TEST_CASE("a target that a refusal names writes the plan") {
+  const program::Scratch scratch;
+  int named = 0;
+  for (const char* model :
+       {"t5-11b", "bert-large", "mamba-2.8b", "gemma-2-9b", "qwen1.5-moe-a2.7b"}) {
+    for (const planner::ExportTarget& target : planner::export_targets()) {
+      const std::string plan = fmt::format(
+          "export {} --gpus 8xh100 --sequence 512 --framework megatron-core-2026 --set plan.tp=1 "
+          "--set plan.zero=2 --set plan.micro_batch=1 --to ",
+          model);
+      CAPTURE(plan);
+      CAPTURE(target.name);
+      const auto refused =
+          program::run(program::words_of(plan + std::string(target.name)), scratch);
+      CHECK((refused.status == 0 || refused.status == 2));
+      const std::string_view words = "export it --to ";
+      const std::size_t at = refused.err.find(words);
+      if (refused.status == 0 || at == std::string::npos) continue;
+      ++named;
+      std::string others = refused.err.substr(at + words.size());
+      others = others.substr(0, others.find_first_of("\n"));
+      const std::size_t more = others.find(", or ");
+      const std::string first = others.substr(0, std::min(more, others.find(", ")));
+      const auto other = program::run(program::words_of(plan + first), scratch);
+      CAPTURE(refused.err);
+      CHECK(other.status == 0);
+    }
+  }
+  CHECK(named > 0);
+  const auto t5 =
+      program::run(program::words_of("export t5-11b --gpus 8xh100 --to nanotron"), scratch);
+  CHECK(t5.status == 2);
+  CHECK(t5.err.find("megatron") == std::string::npos);
+}
+
 TEST_CASE("where no stack is named, the target's own plans, and a note names it") {
   const program::Scratch scratch;
   for (const planner::ExportTarget& target : planner::export_targets()) {
