@@ -4,7 +4,6 @@
 
 #include <array>
 #include <cstddef>
-#include <span>
 
 #include "runtime/backend/memory.hpp"
 

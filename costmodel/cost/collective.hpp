@@ -14,7 +14,6 @@
 // number of ranks, unless the caller selects an algorithm.
 #pragma once
 
-#include <optional>
 #include <vector>
 
 #include "costmodel/base/units.hpp"

@@ -21,7 +21,6 @@
 
 #include <array>
 #include <optional>
-#include <span>
 #include <string_view>
 #include <vector>
 

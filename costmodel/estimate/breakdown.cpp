@@ -2,7 +2,6 @@
 
 #include <cmath>
 #include <tuple>
-#include <utility>
 
 #include "costmodel/estimate/layer_mix.hpp"
 #include "costmodel/estimate/zero_plus_plus.hpp"

@@ -1,7 +1,6 @@
 #include "costmodel/estimate/memory.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <optional>
 
 #include "costmodel/estimate/backward_memory.hpp"

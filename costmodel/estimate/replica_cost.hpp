@@ -3,7 +3,6 @@
 // of the pipelines of a plan (pipelines_together).
 #pragma once
 
-#include <cstdint>
 #include <vector>
 
 #include "costmodel/estimate/evaluator.hpp"

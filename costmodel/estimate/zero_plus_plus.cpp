@@ -1,7 +1,5 @@
 #include "costmodel/estimate/zero_plus_plus.hpp"
 
-#include <algorithm>
-
 #include "costmodel/cost/collective.hpp"
 #include "costmodel/cost/device_time.hpp"
 

@@ -6,7 +6,6 @@
 #include <array>
 #include <sstream>
 #include <string_view>
-#include <utility>
 
 #include "costmodel/base/escape.hpp"
 #include "costmodel/config/map_reader.hpp"

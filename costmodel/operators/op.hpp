@@ -6,7 +6,6 @@
 #include <cstdint>
 #include <string_view>
 #include <variant>
-#include <vector>
 
 #include "costmodel/base/collective_kind.hpp"
 #include "costmodel/base/pass.hpp"

@@ -1,8 +1,6 @@
 // Reads the `plan` map of a scenario, and settles what follows from the rest of it.
 #pragma once
 
-#include <vector>
-
 #include "costmodel/config/key_text.hpp"
 #include "costmodel/scenario/scenario.hpp"
 

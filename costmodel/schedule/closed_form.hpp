@@ -13,8 +13,6 @@
 // v-half some half of 1F1B's.
 #pragma once
 
-#include <vector>
-
 #include "costmodel/base/units.hpp"
 #include "costmodel/schedule/simulator.hpp"
 

@@ -7,7 +7,6 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include "costmodel/base/error.hpp"
 #include "costmodel/base/units.hpp"

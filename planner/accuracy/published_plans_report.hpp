@@ -2,7 +2,6 @@
 #pragma once
 
 #include <string>
-#include <vector>
 
 #include "planner/accuracy/published_plans.hpp"
 #include "planner/report/plan_report.hpp"

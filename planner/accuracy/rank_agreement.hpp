@@ -3,7 +3,6 @@
 // fastest is the fastest.
 #pragma once
 
-#include <array>
 #include <optional>
 #include <string>
 #include <vector>

@@ -2,7 +2,6 @@
 // source that they were not fitted to.
 #pragma once
 
-#include <string>
 #include <vector>
 
 #include "costmodel/serving/engine.hpp"

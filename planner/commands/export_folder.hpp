@@ -2,8 +2,6 @@
 #pragma once
 
 #include <string>
-#include <string_view>
-#include <vector>
 
 #include "costmodel/plan/parallel_plan.hpp"
 #include "planner/commands/export_targets.hpp"

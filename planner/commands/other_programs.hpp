@@ -2,8 +2,6 @@
 // from shardplan's own directory. The planner therefore links neither calibrate nor runtime.
 #pragma once
 
-#include <string>
-
 namespace planner {
 
 // Replaces this process by the program of the command that the first word names, with the remaining

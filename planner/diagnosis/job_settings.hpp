@@ -5,7 +5,6 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include "costmodel/machine/cluster_spec.hpp"
 #include "costmodel/plan/parallel_plan.hpp"

@@ -3,7 +3,6 @@
 // files, on the environment or on the script's arguments is not decided, and every branch counts.
 #pragma once
 
-#include <string>
 #include <string_view>
 #include <vector>
 

@@ -5,8 +5,6 @@
 #include <algorithm>
 #include <array>
 #include <cstdlib>
-#include <numeric>
-#include <optional>
 #include <string_view>
 #include <utility>
 

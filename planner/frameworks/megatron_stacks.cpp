@@ -2,8 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-
 namespace planner {
 
 // A decoder with a vision tower has --decoder-seq-length as well (Megatron-LM,

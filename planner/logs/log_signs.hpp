@@ -3,7 +3,6 @@
 // program that prints it.
 #pragma once
 
-#include <array>
 #include <cstddef>
 #include <span>
 #include <string>

@@ -2,8 +2,6 @@
 // --json) and writes them as microbenchmarks in the format of configs/microbench.
 #pragma once
 
-#include <cstdint>
-#include <optional>
 #include <string>
 #include <vector>
 

@@ -3,7 +3,6 @@
 // prefixed each line with a tag.
 #pragma once
 
-#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>

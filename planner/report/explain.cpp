@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <array>
-#include <utility>
 
 #include "costmodel/base/unit_text.hpp"
 #include "costmodel/cost/collective.hpp"

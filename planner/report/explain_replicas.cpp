@@ -2,8 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <utility>
-
 #include "costmodel/base/unit_text.hpp"
 #include "costmodel/estimate/evaluator.hpp"
 

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <string>
-#include <vector>
 
 #include "costmodel/machine/cluster_spec.hpp"
 #include "costmodel/plan/parallel_plan.hpp"

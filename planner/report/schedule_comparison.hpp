@@ -2,7 +2,6 @@
 // drawn on one scale of time.
 #pragma once
 
-#include <optional>
 #include <string>
 #include <vector>
 

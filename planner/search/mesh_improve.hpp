@@ -3,7 +3,6 @@
 
 #include <cstdint>
 #include <functional>
-#include <vector>
 
 #include "costmodel/estimate/plan_cost.hpp"
 #include "costmodel/scenario/scenario.hpp"

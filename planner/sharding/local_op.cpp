@@ -1,7 +1,5 @@
 #include "planner/sharding/local_op.hpp"
 
-#include <algorithm>
-
 namespace planner {
 
 using namespace costmodel;

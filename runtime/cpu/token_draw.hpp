@@ -2,7 +2,6 @@
 // sees the same data, wherever it is drawn.
 #pragma once
 
-#include <algorithm>
 #include <cstdint>
 
 #include "runtime/cpu/random.hpp"

@@ -3,7 +3,6 @@
 
 #include <array>
 #include <map>
-#include <memory>
 
 #include "runtime/backend/device.hpp"
 #include "runtime/cpu/rotary.hpp"

@@ -6,7 +6,6 @@
 // most one group per round, so the round's index identifies its communicator.
 #pragma once
 
-#include <cstdint>
 #include <map>
 #include <string>
 #include <string_view>

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <span>
-#include <vector>
 
 #include "runtime/backend/memory.hpp"
 #include "runtime/backend/transport.hpp"
