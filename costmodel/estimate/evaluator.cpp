@@ -85,16 +85,6 @@ const PlanCost& Evaluator::cost(const ParallelPlan& plan, const std::vector<Laye
   return cost_ = plan_cost(plan_inputs(on_, real, alike(stages, real), cache_), std::move(cost_));
 }
 
-const PlanCost& Evaluator::cost_of_ends(const ParallelPlan& plan,
-                                        const std::vector<LayerMix>& stages) {
-  const auto priced = static_cast<int>(stages.size());
-  SHARDPLAN_CHECK(plan.vpp == 1 && priced <= plan.pp && (priced > 1 || priced == plan.pp));
-  ParallelPlan real = as_run(plan);
-  real.pp = priced;
-  return cost_ = plan_cost(plan_inputs(on_, real, alike(stages, real), cache_, plan.pp - priced),
-                           std::move(cost_));
-}
-
 // Stages with identical sharding on the same kind of device are priced together.
 const PlanCost& Evaluator::cost_by_stage(const ParallelPlan& plan) {
   const std::vector<StageMesh> meshes = stage_meshes(plan, on_.cluster);

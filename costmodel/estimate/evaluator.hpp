@@ -6,7 +6,6 @@
 #pragma once
 
 #include <cstdint>
-#include <string>
 #include <vector>
 
 #include "costmodel/base/units.hpp"
@@ -67,10 +66,6 @@ class Evaluator {
   // The mixes give the number of recomputed layers; `plan.recompute` gives only the granularity.
   // The stages need not add up to the model, so one call can price many candidate stages.
   const PlanCost& cost(const ParallelPlan& plan, const std::vector<LayerMix>& stages);
-  // The first and last stages of a pipeline of plan.pp stages, as many as there are mixes. The
-  // stages in between are not priced: micro-batches in flight are those of the short pipeline, the
-  // bubble is that of the full one.
-  const PlanCost& cost_of_ends(const ParallelPlan& plan, const std::vector<LayerMix>& stages);
   // Iteration time: cost() and a simulation. Same plans as cost(). Throws InternalError for an
   // invalid plan.
   Seconds iteration_time(const ParallelPlan& plan);

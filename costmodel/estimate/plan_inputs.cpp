@@ -23,7 +23,7 @@ std::unique_ptr<const PlanInputs::BetweenShards> groups_of(const ParallelPlan& p
 }  // namespace
 
 PlanInputs plan_inputs(const Workload& on, const ParallelPlan& plan,
-                       std::shared_ptr<const AlikeStages> stages, PriceCache& cache, int between) {
+                       std::shared_ptr<const AlikeStages> stages, PriceCache& cache) {
   const std::int64_t m = plan.micro_batches(on.training.global_batch);
   SHARDPLAN_CHECK(m >= 1);
   const Mesh mesh(plan);
@@ -33,7 +33,6 @@ PlanInputs plan_inputs(const Workload& on, const ParallelPlan& plan,
                 .held = cache.held(plan, m, on.model),
                 .alike = std::move(stages),
                 .micro_batches = m,
-                .between = between,
                 .mesh = mesh,
                 .replicas = mesh.shard_layout(plan.dp_replicate, on.cluster),
                 .expert_replicas = {},
@@ -49,7 +48,7 @@ double idle_share(const PlanInputs& in) {
   const ParallelPlan& plan = in.plan;
   // Of a schedule from a file no formula is known: as 1F1B, or interleaved.
   const auto kind = is_listed(plan.schedule) ? usual_schedule(plan.vpp) : plan.schedule;
-  const double bubble = bubble_fraction(kind, plan.pp + in.between, plan.vpp, in.micro_batches);
+  const double bubble = bubble_fraction(kind, plan.pp, plan.vpp, in.micro_batches);
   return bubble / (1 + bubble);
 }
 

@@ -21,7 +21,6 @@ struct PlanInputs {
   HeldMixes held;
   std::shared_ptr<const AlikeStages> alike;
   std::int64_t micro_batches = 0;
-  int between = 0;  // ranks of the pipeline that are not priced
   Mesh mesh;
   GroupLayout replicas, expert_replicas;  // ranks with the same weights, and the same experts; of
                                           // a hybrid sharding those of a group
@@ -54,10 +53,9 @@ struct PlanInputs {
   }
 };
 
-// `between` ranks of the pipeline are not priced. Workload, plan and cache must outlive the result.
+// Workload, plan and cache must outlive the result.
 PlanInputs plan_inputs(const Workload& on, const ParallelPlan& plan,
-                       std::shared_ptr<const AlikeStages> stages, PriceCache& cache,
-                       int between = 0);
+                       std::shared_ptr<const AlikeStages> stages, PriceCache& cache);
 
 // The fraction of time that ranks idle in the pipeline's bubble, for equal stages.
 double idle_share(const PlanInputs& in);

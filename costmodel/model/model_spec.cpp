@@ -66,13 +66,6 @@ char ModelSpec::attention_at(std::int64_t layer) const {
   return attention_pattern[static_cast<std::size_t>(layer) % attention_pattern.size()];
 }
 
-std::int64_t ModelSpec::attention_layers(char letter, std::int64_t first,
-                                         std::int64_t count) const {
-  std::int64_t found = 0;
-  for (std::int64_t i = first; i < first + count; ++i) found += attention_at(i) == letter ? 1 : 0;
-  return found;
-}
-
 std::int64_t ModelSpec::moe_layers(std::int64_t first, std::int64_t count) const {
   if (experts == 0) return 0;
   if (!layer_pattern.empty()) return layers_of('E', first, count);

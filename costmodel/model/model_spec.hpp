@@ -283,8 +283,6 @@ struct ModelSpec : ModelNumbers,
   bool has_experts(std::int64_t layer) const { return moe_layers(layer, 1) > 0; }
   // The number of the pattern's layers of this letter in [first, first + count).
   std::int64_t layers_of(char letter, std::int64_t first, std::int64_t count) const;
-  // The number of layers in [first, first + count) of this letter of attention_at.
-  std::int64_t attention_layers(char letter, std::int64_t first, std::int64_t count) const;
   // The number of layers with experts in [first, first + count).
   std::int64_t moe_layers(std::int64_t first, std::int64_t count) const;
   bool mixes_layers() const {  // both dense and expert layers, a pattern, or two stacks

@@ -243,15 +243,6 @@ Slicing best_slicing(const SlicingProblem& problem, const std::function<bool()>&
   return result;
 }
 
-double slicing_objective(const std::vector<SlicedStage>& stages, std::int64_t micro_batches) {
-  double sum = 0, longest = 0;
-  for (std::size_t i = stages.size(); i-- > 0;) {
-    sum += stages[i].option.seconds;
-    longest = std::max(longest, stages[i].option.seconds);
-  }
-  return sum + static_cast<double>(micro_batches - 1) * longest;
-}
-
 std::vector<int> submeshes(int devices, int devices_per_node) {
   std::vector<int> sizes;
   for (int n = 1; n < devices_per_node && n <= devices; n *= 2) sizes.push_back(n);

@@ -87,9 +87,6 @@ struct Slicing {
 // time is infinite or NaN are ignored.
 Slicing best_slicing(const SlicingProblem& problem, const std::function<bool()>& expired = {});
 
-// Alpa's objective of a slicing.
-double slicing_objective(const std::vector<SlicedStage>& stages, std::int64_t micro_batches);
-
 // Submeshes of a cluster of complete nodes: 1, 2, 4, ... devices of a node, then one or more nodes
 // (section 5.2 there), as device counts, ascending, at most `devices`.
 std::vector<int> submeshes(int devices, int devices_per_node);

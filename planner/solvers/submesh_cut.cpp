@@ -69,10 +69,6 @@ class SubmeshCutter {
 
 SubmeshCut best_submesh_cut(const SubmeshProblem& problem) { return SubmeshCutter(problem).run(); }
 
-double submesh_time(const SubmeshProblem& problem, const std::vector<SlicedStage>& stages) {
-  return SubmeshStates(problem).time(stages);
-}
-
 namespace {
 
 // A size of a class's options, and the most micro-batches in flight of these.

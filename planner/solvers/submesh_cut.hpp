@@ -58,9 +58,6 @@ struct SubmeshCut {
 
 SubmeshCut best_submesh_cut(const SubmeshProblem& problem);
 
-// The largest of the above for stages of such a problem.
-double submesh_time(const SubmeshProblem& problem, const std::vector<SlicedStage>& stages);
-
 // The fewest stages of a cut, however long it takes; the largest int when there is none. Fewer are
 // in flight then. `memory`: whether stages must fit.
 int fewest_stages(const SubmeshProblem& problem, bool memory);

@@ -231,10 +231,4 @@ Seconds measure_task_overhead(int ranks, const RealTimeOptions& options) {
   return overhead;
 }
 
-PipelineTimes with_overhead(PipelineTimes times, Seconds overhead) {
-  for (auto* list : {&times.forward, &times.backward, &times.weight_gradient})
-    for (Seconds& duration : *list) duration += overhead;
-  return times;
-}
-
 }  // namespace runtime

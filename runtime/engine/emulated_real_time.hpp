@@ -48,7 +48,4 @@ costmodel::Seconds task_overhead(Transport& transport, const RealTimeOptions& op
 // The same on threads of this process.
 costmodel::Seconds measure_task_overhead(int ranks, const RealTimeOptions& options);
 
-// The times for predicting a run: each action longer by `overhead`.
-costmodel::PipelineTimes with_overhead(costmodel::PipelineTimes times, costmodel::Seconds overhead);
-
 }  // namespace runtime

@@ -27,19 +27,17 @@ TEST_CASE("ranks with the same weights: data times context, on the nodes they ar
   CHECK(in.mixes().size() == 1);
 }
 
-TEST_CASE(
-    "a pipeline's ranks idle for (p - 1) / (m + p - 1) of the time, those not priced among p") {
+TEST_CASE("a pipeline's ranks idle for (p - 1) / (m + p - 1) of the time") {
   const Workload on = workload(4);
   ParallelPlan plan;
   plan.pp = 4;
   PriceCache cache;
-  const auto share = [&](int between) {
-    return idle_share(plan_inputs(on, plan, cache.stages(plan, on.model), cache, between));
+  const auto share = [&] {
+    return idle_share(plan_inputs(on, plan, cache.stages(plan, on.model), cache));
   };
-  CHECK(share(0) == doctest::Approx(3.0 / 67));
-  CHECK(share(12) == doctest::Approx(15.0 / 79));
+  CHECK(share() == doctest::Approx(3.0 / 67));
   plan.schedule = ScheduleKind::listed;  // from a file: no formula is known
-  CHECK(share(0) == doctest::Approx(3.0 / 67));
+  CHECK(share() == doctest::Approx(3.0 / 67));
 }
 
 TEST_CASE("a plan without a micro-batch is no plan") {

@@ -6,6 +6,7 @@
 #include <doctest/doctest.h>
 
 #include <string>
+#include <vector>
 
 #include "tests/costmodel/support/hf_models.hpp"
 
@@ -65,7 +66,10 @@ TEST_CASE("Gemma 3 1B: five windows, then full attention; the last two of 26 hav
   const Imported i = imported(gemma3());
   check_parameters(i, 999'885'952);
   CHECK(i.model.attention_pattern == "SSSSSF");
-  CHECK(i.model.attention_layers('F', 0, 26) == 4);
+  std::vector<int> full;
+  for (int layer = 0; layer < 26; ++layer)
+    if (i.model.attention_at(layer) == 'F') full.push_back(layer);
+  CHECK(full == std::vector{5, 11, 17, 23});
   CHECK(i.reports("rope_local_base_freq"));
 }
 

@@ -89,7 +89,9 @@ TEST_CASE("a gated delta net: parameters and model FLOPs") {
         h * (2 * k + 2 * v + 16) + 4 * (2 * k + v) + 16 + 64 + v * h + mlp + 2 * h);
   const double forward = 2 * T * (h * (2 * k + 2 * v + 16) + v * h + mlp) + 8 * T * 8 * 64 * 64;
   CHECK(model_flops(list, kind).full.value == 3 * forward);
-  CHECK(m.attention_layers('D', 0, 4) == 3);
+  std::string letters;
+  for (std::int64_t layer = 0; layer < m.layers; ++layer) letters += m.attention_at(layer);
+  CHECK(letters == "DDDF");
 }
 
 // Of every tensor rank: its heads' part of all but the low-rank products down, which it has in

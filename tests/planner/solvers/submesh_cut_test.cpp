@@ -11,6 +11,7 @@
 
 #include "costmodel/schedule/schedule.hpp"
 #include "costmodel/schedule/simulator.hpp"
+#include "planner/solvers/submesh_states.hpp"
 #include "tests/planner/support/slicing_brute_force.hpp"
 
 namespace submesh_cut_test {
@@ -21,6 +22,7 @@ using planner::SlicingProblem;
 using planner::StageOption;
 using planner::SubmeshCut;
 using planner::SubmeshProblem;
+using planner::SubmeshStates;
 using slicing::Draw;
 using slicing::infinity;
 
@@ -194,7 +196,7 @@ TEST_CASE("as good as every cut there is, over one to three groups") {
     CHECK(found.bound <= best * (1 + 1e-9));
     CHECK(found.time >= best * (1 - 1e-9));
     CHECK(found.time <= found.bound * (1 + 1.001e-4));
-    CHECK(found.time == doctest::Approx(submesh_time(made.problem, found.stages)));
+    CHECK(found.time == doctest::Approx(SubmeshStates(made.problem).time(found.stages)));
     several_stages += found.stages.size() > made.groups.size() ? 1 : 0;
     // A limit below the best leaves none, and then it is the bound.
     made.problem.limit = best * 0.98;

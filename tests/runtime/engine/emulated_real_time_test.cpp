@@ -13,6 +13,7 @@
 #include "costmodel/schedule/simulator.hpp"
 #include "tests/costmodel/support/fixtures.hpp"
 #include "tests/runtime/support/stalls.hpp"
+#include "tests/runtime/support/with_overhead.hpp"
 #include "tests/sanitized.hpp"
 
 namespace emulated_real_time_test {
@@ -52,7 +53,7 @@ Compared run(const Case& c, const runtime::RealTimeOptions& options) {
   stalls::Watch watch;
   const Schedule schedule = generate(c.kind, c.p, c.v, c.m);
   const PipelineTimes expected =
-      runtime::with_overhead(c.times, runtime::measure_task_overhead(c.p, options));
+      with_overhead(c.times, runtime::measure_task_overhead(c.p, options));
   const auto predicted = runtime::measured(simulate_timeline(compile(schedule), expected));
   const auto real = runtime::measured(runtime::emulate_threads(lower(schedule), c.times, options));
   // However busy the machine is, nobody is early.

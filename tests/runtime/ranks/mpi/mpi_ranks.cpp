@@ -24,6 +24,7 @@
 #include "runtime/ranks/launch.hpp"
 #include "runtime/ranks/mpi_transport.hpp"
 #include "tests/runtime/support/stalls.hpp"
+#include "tests/runtime/support/with_overhead.hpp"
 
 using namespace runtime;
 using costmodel::CollectiveKind;
