@@ -28,14 +28,12 @@ bool is_its_own(const std::string& key) {
          key == "z_loss_enabled" || key == "sliding_window_size" || key == "rope_interleaved";
 }
 
-class NanotronImport {
+class NanotronImport : public SettingsImport {
  public:
   NanotronImport(const std::string& text, const std::string& file)
-      : job(job_of(JobFormat::nanotron)),
-        file_(file),
-        map_(parse_yaml(here_document(text, "YAML"), file)),
-        fields_(read_yaml(here_document(text, "YAML"), file),
-                framework_words("nanotron").harmless) {}
+      : SettingsImport(JobFormat::nanotron, {read_yaml(here_document(text, "YAML"), file),
+                                             framework_words("nanotron").harmless}),
+        map_(parse_yaml(here_document(text, "YAML"), file)) {}
 
   void read() {
     read_model();
@@ -57,16 +55,10 @@ class NanotronImport {
     put("training", "global_batch", product({micro, each, dp}));
     put("training", "sequence", fields_.number("tokens.sequence_length", 1));
     read_training(tp, pp);
-    leave_out_rest(job, fields_);
+    leave_out_rest();
   }
-
-  ImportedJob job;
 
  private:
-  void put(const char* part, const std::string& key, std::int64_t number) {
-    put_key(job, part, key, fmt::format("{}", number));
-  }
-
   // Its vocabulary is padded to a multiple of this and of the tensor-parallel ranks.
   void read_model() {
     const Value* model = map_.find("model");
@@ -103,32 +95,26 @@ class NanotronImport {
 
   void read_training(std::int64_t tp, std::int64_t pp) {
     const std::string type = fields_.word("model.dtype", "bfloat16");
-    put_key(job, "training", "precision",
-            type == "bfloat16"  ? "bf16"
-            : type == "float16" ? "fp16"
-                                : "fp32");
-    put_key(job, "training", "stack", "nanotron");
+    put("training", "precision", type == "bfloat16" ? "bf16" : type == "float16" ? "fp16" : "fp32");
+    put("training", "stack", "nanotron");
     const bool sums = fields_.flag("optimizer.accumulate_grad_in_fp32", false);
-    put_key(job, "training", "gradient_precision", sums ? "fp32" : "bf16");
+    put("training", "gradient_precision", sums ? "fp32" : "bf16");
     put("plan", "zero", fields_.number("optimizer.zero_stage", 0, 0));
     const bool scatters = fields_.word("parallelism.tp_mode", "ALL_REDUCE") == "REDUCE_SCATTER";
-    if (tp > 1) put_key(job, "plan", "sequence_parallel", scatters ? "true" : "false");
+    if (tp > 1) put("plan", "sequence_parallel", scatters);
     const bool waits = !fields_.flag("parallelism.tp_linear_async_communication", true);
     if (tp > 1 && scatters && waits) {
-      job.left_out.push_back(fields_.written("parallelism.tp_linear_async_communication") +
-                             ": taken as true");
+      leave_out(fields_.written("parallelism.tp_linear_async_communication"), "taken as true");
     }
     const bool recomputes = fields_.flag("parallelism.recompute_layer", false);
-    put_key(job, "plan", "recompute", recomputes ? "full" : "none");
+    put("plan", "recompute", recomputes ? "full" : "none");
     if (pp > 1) {
       const std::string engine = fields_.word("parallelism.pp_engine", "1f1b");
-      put_key(job, "plan", "schedule", engine == "afab" ? "gpipe" : "1f1b");
+      put("plan", "schedule", engine == "afab" ? "gpipe" : "1f1b");
     }
   }
 
-  std::string file_;
   Value map_;
-  SettingFields fields_;
 };
 
 }  // namespace

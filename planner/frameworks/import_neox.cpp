@@ -28,12 +28,12 @@ std::vector<SetField> with_underscores(std::vector<SetField> fields) {
   return fields;
 }
 
-class NeoxImport {
+class NeoxImport : public SettingsImport {
  public:
   NeoxImport(const std::string& text, const std::string& file)
-      : job(job_of(JobFormat::gpt_neox)),
-        file_(file),
-        fields_(with_underscores(read_yaml(text, file)), framework_words("gpt-neox").harmless) {}
+      : SettingsImport(JobFormat::gpt_neox, {with_underscores(read_yaml(text, file)),
+                                             framework_words("gpt-neox").harmless}),
+        file_(file) {}
 
   void read(std::string_view text) {
     read_mixers(text);
@@ -52,34 +52,25 @@ class NeoxImport {
     read_precision();
     read_stack(text);
     const bool sequence_parallel = fields_.flag("sequence_parallel", false);
-    if (tp > 1) put_key(job, "plan", "sequence_parallel", sequence_parallel ? "true" : "false");
+    if (tp > 1) put("plan", "sequence_parallel", sequence_parallel);
     const std::int64_t cp = fields_.number("context_parallel_size", 1);
     if (cp > 1) put("plan", "cp", cp);
     put("plan", "zero", std::min<std::int64_t>(4, fields_.number("zero_optimization.stage", 0, 0)));
     const bool recomputes = fields_.flag("checkpoint_activations", false);
-    put_key(job, "plan", "recompute", recomputes ? "full" : "none");
+    put("plan", "recompute", recomputes ? "full" : "none");
     const std::int64_t each = fields_.number("checkpoint_num_layers", 1);
-    if (recomputes && each > 1)
-      leave_out("checkpoint_num_layers", "the input of every layer is taken as kept");
-    if (fields_.flag("partition_activations", false) && recomputes && tp > 1)
-      leave_out("partition_activations", "the inputs of layers are taken as kept on every rank");
-    leave_out_rest(job, fields_);
+    if (recomputes && each > 1) {
+      leave_out(fields_.written("checkpoint_num_layers"),
+                "the input of every layer is taken as kept");
+    }
+    if (fields_.flag("partition_activations", false) && recomputes && tp > 1) {
+      leave_out(fields_.written("partition_activations"),
+                "the inputs of layers are taken as kept on every rank");
+    }
+    leave_out_rest();
   }
-
-  ImportedJob job;
 
  private:
-  void put(const char* part, const std::string& key, std::int64_t number) {
-    put_key(job, part, key, fmt::format("{}", number));
-  }
-  void put_model(const std::string& key, const std::string& text) {
-    put_key(job, "model", key, text);
-  }
-
-  void leave_out(const char* field, std::string_view why) {
-    job.left_out.push_back(fmt::format("{}: {}", fields_.written(field), why));
-  }
-
   // Lists of lists, [[["mamba"], 24]], are no settings: the text itself is looked at.
   void read_mixers(std::string_view text) {
     fields_.find("attention_config");
@@ -102,7 +93,7 @@ class NeoxImport {
     const std::int64_t hidden = fields_.number("hidden_size", 1);
     const std::int64_t inner = fields_.number(
         "intermediate_size", product({hidden, fields_.number("expansion_factor", 2)}));
-    put_model("kind", "mamba");
+    put("model", "kind", "mamba");
     put("model", "layers", fields_.number("num_layers", 1));
     put("model", "hidden", hidden);
     put("model", "heads", inner);
@@ -110,8 +101,8 @@ class NeoxImport {
     put("model", "state_size", 16);
     put("model", "conv_kernel", 4);
     put("model", "dt_rank", (hidden + 15) / 16);
-    put_model("tie_embeddings", fields_.flag("no_weight_tying", false) ? "false" : "true");
-    put_model("linear_bias", fields_.flag("mamba_use_bias_in_linears", false) ? "true" : "false");
+    put("model", "tie_embeddings", fields_.flag("no_weight_tying", false) ? "false" : "true");
+    put("model", "linear_bias", fields_.flag("mamba_use_bias_in_linears", false));
     fields_.find("num_attention_heads");  // of no mixer
     read_vocabulary(tp);
   }
@@ -139,7 +130,7 @@ class NeoxImport {
     const std::string activation = fields_.word("activation", "gelu");
     const bool llama = fields_.word("mlp_type", "regular") == "llama" || activation == "swiglu";
     const std::string norm = fields_.word("norm", "layernorm");
-    put_model("kind", norm == "rmsnorm" ? "llama" : "gpt");
+    put("model", "kind", norm == "rmsnorm" ? "llama" : "gpt");
     put("model", "layers", fields_.number("num_layers", 1));
     put("model", "hidden", hidden);
     put("model", "heads", heads);
@@ -148,11 +139,11 @@ class NeoxImport {
     const std::int64_t gated = (8 * hidden / 3 + 255) / 256 * 256;
     put("model", "ffn_hidden",
         fields_.number("intermediate_size", llama ? gated : product({4, hidden})));
-    put_model("gated_mlp", llama ? "true" : "false");
-    if (norm != "rmsnorm") put_model("linear_bias", "true");
-    put_model("tie_embeddings", fields_.flag("no_weight_tying", false) ? "false" : "true");
-    if (fields_.flag("gpt_j_residual", false)) put_model("parallel_block", "true");
-    put_model("dropout", fields_.word("hidden_dropout", "0"));
+    put("model", "gated_mlp", llama);
+    if (norm != "rmsnorm") put("model", "linear_bias", "true");
+    put("model", "tie_embeddings", fields_.flag("no_weight_tying", false) ? "false" : "true");
+    if (fields_.flag("gpt_j_residual", false)) put("model", "parallel_block", "true");
+    put("model", "dropout", fields_.word("hidden_dropout", "0"));
     read_positions(norm == "rmsnorm");
     read_vocabulary(tp);
     if (fields_.number("moe_num_experts", 1) > 1 || fields_.number("num_experts", 1) > 1) {
@@ -168,7 +159,7 @@ class NeoxImport {
     Value stack;
     stack.set("base", scalar_value("gpt-neox"));
     const bool flash = text.find("\"flash\"") != std::string_view::npos;
-    if (!flash) return put_key(job, "training", "stack", "gpt-neox");
+    if (!flash) return put("training", "stack", "gpt-neox");
     stack.set("attention", scalar_value("flash"));
     job.scenario.find("training")->set("stack", std::move(stack));
   }
@@ -180,8 +171,8 @@ class NeoxImport {
     const std::int64_t base = fields_.number("rotary_emb_base", 10'000);
     if (kind == "rotary" && base != 10'000) put("model", "rotary_base", base);
     if (llama && kind == "rotary" && (share == "1" || share == "1.0")) return;
-    if (kind == "learned" || kind == "rotary" || kind == "alibi") put_model("positions", kind);
-    if (kind == "rotary") put_model("rotary_percent", share);
+    if (kind == "learned" || kind == "rotary" || kind == "alibi") put("model", "positions", kind);
+    if (kind == "rotary") put("model", "rotary_percent", share);
     if (kind == "learned") {
       put("model", "max_positions",
           fields_.number("max_position_embeddings", fields_.number("seq_length", 2048)));
@@ -221,15 +212,11 @@ class NeoxImport {
                brain = fields_.flag("bf16.enabled", fields_.flag("bf16.bf16", false)) ||
                        (half && fields_.word("fp16.type", "") == "bfloat16");
     const bool is_bf16 = brain || named == "bfloat16";
-    put_key(job, "training", "precision",
-            is_bf16                   ? "bf16"
-            : half || named == "fp16" ? "fp16"
-                                      : "fp32");
+    put("training", "precision", is_bf16 ? "bf16" : half || named == "fp16" ? "fp16" : "fp32");
   }
 
   std::string file_;
   bool scans_ = false;  // Mamba's layers alone
-  SettingFields fields_;
 };
 
 }  // namespace

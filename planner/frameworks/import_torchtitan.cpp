@@ -50,11 +50,11 @@ struct Degrees {
   std::int64_t data = 0;  // 0: not said
 };
 
-class TorchtitanImport {
+class TorchtitanImport : public SettingsImport {
  public:
   TorchtitanImport(std::vector<SetField> fields, std::int64_t devices)
-      : fields_(std::move(fields)), devices_(devices) {
-    job = job_of(JobFormat::torchtitan);
+      : SettingsImport(JobFormat::torchtitan, TorchtitanFields(std::move(fields))),
+        devices_(devices) {
     tokens_ = fields_.has("training.num_tokens_per_microbatch_per_dp_rank") ||
               fields_.has("training.num_tokens_per_train_step");
   }
@@ -68,23 +68,12 @@ class TorchtitanImport {
     read_experts();
     read_pipeline();
     read_rest();
-    leave_out_rest(job, fields_);
+    leave_out_rest();
   }
-
-  ImportedJob job;
 
  private:
-  void put(const char* part, const std::string& key, const std::string& text) {
-    put_key(job, part, key, text);
-  }
-  void put(const char* part, const std::string& key, std::int64_t number) {
-    put(part, key, fmt::format("{}", number));
-  }
   void miss(const char* part, const std::string& key, std::string remedy) {
     miss_key(job, part, key, std::move(remedy));
-  }
-  void leave_out(const std::string& field, std::string_view why) {
-    if (!field.empty()) job.left_out.push_back(fmt::format("{}: {}", field, why));
   }
 
   void read_model() {
@@ -129,7 +118,7 @@ class TorchtitanImport {
     read_context();
     read_sharding();
     const bool sharded = fields_.flag("parallelism.enable_sequence_parallel", true);
-    if (d_.tp > 1) put("plan", "sequence_parallel", sharded ? "true" : "false");
+    if (d_.tp > 1) put("plan", "sequence_parallel", sharded);
   }
 
   void read_context() {
@@ -407,7 +396,6 @@ class TorchtitanImport {
         ->set("stack", stack.is_map() ? stack : scalar_value("torchtitan"));
   }
 
-  TorchtitanFields fields_;
   std::int64_t devices_;
   bool tokens_ = false;  // late 2026: batches count tokens
   bool whole_in_pipeline_ = true, flex_dispatcher_ = false;

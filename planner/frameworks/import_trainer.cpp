@@ -11,6 +11,7 @@
 
 #include "costmodel/base/error.hpp"
 #include "costmodel/base/escape.hpp"
+#include "costmodel/config/everyday_name.hpp"
 #include "planner/exchange/fitting_adapters.hpp"
 #include "planner/exchange/hub_names.hpp"
 #include "planner/frameworks/framework_words.hpp"
@@ -23,15 +24,10 @@ using namespace costmodel;
 
 namespace {
 
-std::string lower(std::string text) {
-  for (char& c : text) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  return text;
-}
-
-class TrainerImport {
+class TrainerImport : public SettingsImport {
  public:
   TrainerImport(TrainerJob from, const std::string& text)
-      : job(job_of(from.format)), from_(std::move(from)), fields_(from_.fields), text_(text) {}
+      : SettingsImport(from.format, std::move(from.fields)), from_(std::move(from)), text_(text) {}
 
   void read() {
     read_model();
@@ -41,24 +37,15 @@ class TrainerImport {
     read_training();
     read_fine_tuning();
     read_recomputation();
-    leave_out_rest(job, fields_);
+    leave_out_rest();
   }
-
-  ImportedJob job;
 
  private:
-  void put(const char* part, const std::string& key, const std::string& text) {
-    put_key(job, part, key, text);
-  }
-  void leave_out(const std::string& field, std::string_view why) {
-    if (!field.empty()) job.left_out.push_back(fmt::format("{}: {}", field, why));
-  }
-
   // Hugging Face's and YAML's words of truth; "auto" of a precision is bf16 on today's devices.
   bool truth(std::string_view field, bool otherwise) {
     const SetField* set = fields_.find(field);
     if (set == nullptr || set->values.size() != 1 || set->values.front().empty()) return otherwise;
-    const std::string value = lower(set->values.front());
+    const std::string value = lower_case(set->values.front());
     return value != "false" && value != "no" && value != "0" && value != "none" && value != "null";
   }
   // The values of a list, which a command may write with blanks, commas or brackets.
@@ -117,7 +104,7 @@ class TrainerImport {
   }
 
   void read_deepspeed(const std::string& path) {
-    const std::string name = lower(path.substr(path.rfind('/') + 1));
+    const std::string name = lower_case(path.substr(path.rfind('/') + 1));
     zero_ = stage_in(name);
     if (zero_ < 0) {
       miss_key(job, "plan", "zero", fmt::format("ZeRO's stage, which {} has", shortened(path)));
@@ -134,7 +121,7 @@ class TrainerImport {
     constexpr std::int64_t beyond = 4;  // a stage that the plan refuses
     zero_ = static_cast<int>(std::min(fields_.number("zero_stage", 0, 0), beyond));
     const auto kept = [&](const char* field) {
-      const std::string device = lower(fields_.word(field, "none"));
+      const std::string device = lower_case(fields_.word(field, "none"));
       if (device == "nvme") drives_ = true;
       if (device == "cpu" || device == "nvme") return true;
       if (device != "none") leave_out(fields_.written(field), "only cpu and nvme have a model");
@@ -147,9 +134,9 @@ class TrainerImport {
   // FSDP 1 names a strategy, FSDP 2 whether parameters are resharded after the forward.
   void read_fsdp() {
     std::string strategy;
-    for (const std::string& word : list("fsdp")) strategy += lower(word) + " ";
-    strategy += lower(fields_.word("fsdp_config.sharding_strategy", "")) + " " +
-                lower(fields_.word("fsdp_config.reshard_after_forward", ""));
+    for (const std::string& word : list("fsdp")) strategy += lower_case(word) + " ";
+    strategy += lower_case(fields_.word("fsdp_config.sharding_strategy", "")) + " " +
+                lower_case(fields_.word("fsdp_config.reshard_after_forward", ""));
     const auto holds = [&](const char* word) { return strategy.find(word) != std::string::npos; };
     zero_ = 3;
     if (holds("shard_grad_op") || holds("zero2") || holds("false") || holds(" 2")) zero_ = 2;
@@ -159,7 +146,7 @@ class TrainerImport {
   }
 
   void read_sharding() {
-    const std::string type = lower(fields_.word("distributed_type", ""));
+    const std::string type = lower_case(fields_.word("distributed_type", ""));
     const bool shards = fields_.has("fsdp") || type == "fsdp" || fields_.has("dp_shard_size") ||
                         fields_.has("fsdp_config.reshard_after_forward") ||
                         truth("use_fsdp", false);
@@ -176,7 +163,7 @@ class TrainerImport {
       throw ConfigError(set->mark, "accelerate with Megatron-LM is not read here",
                         "give Megatron-LM's own script: shardplan import megatron FILE");
     }
-    if (zero_ >= 0) put("plan", "zero", std::to_string(zero_));
+    if (zero_ >= 0) put("plan", "zero", zero_);
     if (zero_ < 0 && deepspeed.empty()) put("plan", "zero", "0");
     if (!offload_.empty() && !drives_) put("plan", "offload", offload_);
     if (offload_.empty() || !drives_) return;
@@ -194,8 +181,8 @@ class TrainerImport {
   // ring attention of axolotl and ms-swift.
   std::string_view context_exchange() {
     if (fields_.number("sp_size", 1) > 1) return "a2a";
-    const std::string way =
-        lower(fields_.word("parallelism_config.parallelism_config_cp_comm_strategy", "allgather"));
+    const std::string way = lower_case(
+        fields_.word("parallelism_config.parallelism_config_cp_comm_strategy", "allgather"));
     const bool gathers = job.format == JobFormat::accelerate && way == "allgather";
     return gathers ? "all_gather" : "p2p";
   }
@@ -208,18 +195,17 @@ class TrainerImport {
     std::int64_t replicas = fields_.number("dp_replicate_size", 1);
     const std::int64_t sharded = fields_.number("dp_shard_size", 1);
     if (devices == 0 && sharded > 1) devices = product({replicas, sharded, tp, cp});
-    put("plan", "tp", std::to_string(tp));
-    if (cp > 1) put("plan", "cp", std::to_string(cp));
+    put("plan", "tp", tp);
+    if (cp > 1) put("plan", "cp", cp);
     if (cp > 1) put("plan", "cp_comm", std::string(context_exchange()));
     if (devices == 0 || devices % product({tp, cp}) != 0) {
       return miss_key(job, "cluster", "devices", "the number of devices: --set cluster.devices=N");
     }
     dp_ = devices / product({tp, cp});
-    put("cluster", "devices", std::to_string(devices));
-    put("plan", "dp", std::to_string(dp_));
+    put("cluster", "devices", devices);
+    put("plan", "dp", dp_);
     if (hybrid_ && replicas == 1) replicas = nodes;
-    if (zero_ > 1 && replicas > 1 && dp_ % replicas == 0)
-      put("plan", "dp_replicate", std::to_string(replicas));
+    if (zero_ > 1 && replicas > 1 && dp_ % replicas == 0) put("plan", "dp_replicate", replicas);
   }
 
   void assume(const char* field, const std::string& value) {
@@ -235,10 +221,10 @@ class TrainerImport {
     const std::int64_t updated = fields_.number("batch_size", 0, 0);
     if (updated > 0 && !fields_.has("gradient_accumulation_steps"))
       job.accumulation = std::max<std::int64_t>(1, updated / micro);
-    put("plan", "micro_batch", std::to_string(micro));
+    put("plan", "micro_batch", micro);
     assume("per_device_train_batch_size", std::to_string(micro));
     if (dp_ > 0) {
-      put("training", "global_batch", std::to_string(product({micro, job.accumulation, dp_})));
+      put("training", "global_batch", product({micro, job.accumulation, dp_}));
     } else {
       miss_key(job, "training", "global_batch",
                fmt::format("the sequences of an iteration: {} of each data-parallel rank",
@@ -249,7 +235,7 @@ class TrainerImport {
       miss_key(job, "training", "sequence", "tokens of a sequence: --set training.sequence=N");
       assume_sequence(job);
     } else {
-      put("training", "sequence", std::to_string(length));
+      put("training", "sequence", length);
       assume("max_length", std::to_string(length));
     }
     if (truth("packing", false)) {
@@ -265,8 +251,8 @@ class TrainerImport {
 
   // bf16 is what all but the oldest of these programs write or choose.
   std::string precision() {
-    const std::string type = lower(fields_.word("torch_dtype", ""));
-    const std::string mixed = lower(fields_.word("mixed_precision", ""));
+    const std::string type = lower_case(fields_.word("torch_dtype", ""));
+    const std::string mixed = lower_case(fields_.word("mixed_precision", ""));
     if (truth("bf16", false) || mixed == "bf16" || type == "bfloat16") return "bf16";
     if (truth("fp16", false) || mixed == "fp16" || type == "float16") return "fp16";
     if (mixed == "fp8") return "fp8";
@@ -283,7 +269,7 @@ class TrainerImport {
   // Of the Trainer's DDP and FSDP or of DeepSpeed, and what accelerate's sizes add to them.
   Value stack() {
     const std::string name = noted_stack(text_, deepspeed_ ? deepspeed_stack : trainer_stack);
-    const std::string attention = lower(fields_.word("attn_implementation", "auto"));
+    const std::string attention = lower_case(fields_.word("attn_implementation", "auto"));
     const bool unfused = attention == "eager" || attention == "disabled" || truth("eager", false);
     Value stack;
     if (name == trainer_stack && (tp_ > 1 || cp_ > 1 || zero_ == 1)) {
@@ -305,7 +291,7 @@ class TrainerImport {
       leave_out(fields_.written("tf32"), "products in fp32 have the device's fp32 rate");
     job.scenario.find("training")->set("stack", stack());
     for (const char* fused : {"flash_attention", "sdp_attention"}) fields_.find(fused);
-    const std::string name = lower(fields_.word("optim", "adamw_torch"));
+    const std::string name = lower_case(fields_.word("optim", "adamw_torch"));
     const auto& rows = framework_words("trainer").rows;
     const auto row = std::ranges::find_if(rows, [&](const auto& one) { return one[0] == name; });
     const bool adam = name.starts_with("adam");
@@ -327,7 +313,7 @@ class TrainerImport {
   // LLaMA-Factory's stage, axolotl's rl, ms-swift's rlhf_type.
   void read_stage() {
     for (const char* field : {"stage", "rl", "rlhf_type"}) {
-      const std::string stage = lower(fields_.word(field, "sft"));
+      const std::string stage = lower_case(fields_.word(field, "sft"));
       if (stage == "sft" || stage == "pt") continue;
       leave_out(fields_.written(field),
                 "priced as supervised fine-tuning: a reference model, pairs and sampling are not");
@@ -378,7 +364,7 @@ class TrainerImport {
   }
 
   void read_fine_tuning() {
-    std::string adapter = lower(fields_.word("adapter", ""));
+    std::string adapter = lower_case(fields_.word("adapter", ""));
     // axolotl's settings of adapters are of none without this one.
     if (adapter.empty() && job.format == JobFormat::axolotl) adapter = "full";
     if (adapter.empty())
@@ -429,15 +415,14 @@ class TrainerImport {
     const bool checkpoints = truth("gradient_checkpointing", usual) ||
                              truth("fsdp_config.activation_checkpointing", false);
     put("plan", "recompute", checkpoints ? "full" : "none");
-    const std::string way = lower(fields_.written("gradient_checkpointing"));
+    const std::string way = lower_case(fields_.written("gradient_checkpointing"));
     if (way.find("offload") != std::string::npos) {
       leave_out(fields_.written("gradient_checkpointing"),
                 "inputs of layers are taken as kept on the device");
     }
   }
 
-  TrainerJob from_;
-  SettingFields& fields_;
+  TrainerJob from_;  // but for its settings
   const std::string& text_;
   bool deepspeed_ = false;
   int zero_ = -1;        // -1: not sharded

@@ -21,23 +21,23 @@ using namespace costmodel;
 
 namespace {
 
-class VerlImport {
+class VerlImport : public SettingsImport {
  public:
   VerlImport(const std::string& text, const std::string& file)
-      : job(job_of(JobFormat::verl)),
+      : SettingsImport(JobFormat::verl,
+                       {read_overrides(text, file).fields, framework_words("verl").harmless}),
         supervised_(text.find("sft_trainer") != std::string::npos),
         megatron_(text.find("actor.megatron.") != std::string::npos ||
                   text.find("actor.strategy=megatron") != std::string::npos ||
                   text.find("ppo_megatron_trainer") != std::string::npos),
-        stem_(stem_of(file)),
-        fields_(read_overrides(text, file).fields, framework_words("verl").harmless) {}
+        stem_(stem_of(file)) {}
 
   void read() {
     miss_cluster(job);
     read_model();
     read_machine();
     read_batch();
-    put_key(job, "training", "precision", "bf16");
+    put("training", "precision", "bf16");
     read_stack();
     const std::string recomputes =
         megatron_ ? actor("megatron.override_transformer_config.recompute_granularity", "none")
@@ -46,24 +46,19 @@ class VerlImport {
                        true)
             ? "full"
             : "none";
-    put_key(job, "plan", "recompute",
-            recomputes == "full" || recomputes == "selective" ? recomputes : "none");
+    put("plan", "recompute",
+        recomputes == "full" || recomputes == "selective" ? recomputes : "none");
     read_adapters();
     job.notes.emplace_back(
         supervised_ ? "supervised fine-tuning"
                     : "the actor's update alone: rollout, reward, reference and critic are left "
                       "out; every sequence is as long as the longest");
-    leave_out_rest(job, fields_);
+    leave_out_rest();
   }
-
-  ImportedJob job;
 
  private:
   static constexpr std::string_view of_actor = "actor_rollout_ref.actor.";
 
-  void put(const char* part, const std::string& key, std::int64_t number) {
-    put_key(job, part, key, fmt::format("{}", number));
-  }
   std::string actor(const std::string& field, std::string_view otherwise) {
     return fields_.word(std::string(of_actor) + field, otherwise);
   }
@@ -107,7 +102,7 @@ class VerlImport {
     put("plan", "tp", tp_);
     put("plan", "pp", pp_);
     if (cp_ > 1) put("plan", "cp", cp_);
-    if (cp_ > 1) put_key(job, "plan", "cp_comm", megatron_ ? "p2p" : "a2a");
+    if (cp_ > 1) put("plan", "cp_comm", megatron_ ? "p2p" : "a2a");
     if (ep > 1) put("plan", "ep", ep);
     const std::int64_t etp = megatron_ ? size("megatron.expert_tensor_parallel_size") : 1,
                        vpp = megatron_ ? size("megatron.virtual_pipeline_model_parallel_size") : 1;
@@ -130,11 +125,11 @@ class VerlImport {
     const bool on_host =
         megatron_ &&
         fields_.flag(std::string(of_actor) + of_optimizer + "optimizer_cpu_offload", false);
-    if (on_host) put_key(job, "plan", "offload", "optimizer");
+    if (on_host) put("plan", "offload", "optimizer");
     if (on_host && actor(of_optimizer + "optimizer_offload_fraction", "1") != "1") {
-      job.left_out.push_back(
-          fields_.written(std::string(of_actor) + of_optimizer + "optimizer_offload_fraction") +
-          ": all of the optimizer is taken as on the host");
+      leave_out(
+          fields_.written(std::string(of_actor) + of_optimizer + "optimizer_offload_fraction"),
+          "all of the optimizer is taken as on the host");
     }
   }
 
@@ -152,10 +147,7 @@ class VerlImport {
       job.notes.emplace_back("the stack peft is measured with FSDP alone, not with Ulysses");
       return;
     }
-    put_key(job, "training", "stack",
-            megatron_   ? "megatron-core-2025"
-            : sequences ? "torchtitan"
-                        : "peft");
+    put("training", "stack", megatron_ ? "megatron-core-2025" : sequences ? "torchtitan" : "peft");
     if (sequences)
       job.notes.emplace_back("stack torchtitan stands for FSDP with Ulysses' exchange");
   }
@@ -204,7 +196,6 @@ class VerlImport {
   std::string stem_;
   std::int64_t tp_ = 1, pp_ = 1, cp_ = 1, dp_ = 1;
   std::int64_t rank_ = 0;  // of adapters; 0: none
-  SettingFields fields_;
 };
 
 }  // namespace

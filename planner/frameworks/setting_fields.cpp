@@ -112,10 +112,13 @@ std::int64_t product(std::initializer_list<std::int64_t> factors) {
   return std::min(product, most);
 }
 
-void leave_out_rest(ImportedJob& job, const SettingFields& fields) {
-  job.asked.assign(fields.asked().begin(), fields.asked().end());
-  for (const auto& field : fields.rest())
-    job.left_out.push_back(fmt::format("{}: no key says it", field));
+void SettingsImport::leave_out(const std::string& written, std::string_view why) {
+  if (!written.empty()) job.left_out.push_back(fmt::format("{}: {}", written, why));
+}
+
+void SettingsImport::leave_out_rest() {
+  job.asked.assign(fields_.asked().begin(), fields_.asked().end());
+  for (const auto& field : fields_.rest()) leave_out(field, "no key says it");
 }
 
 }  // namespace planner

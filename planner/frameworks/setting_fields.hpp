@@ -2,12 +2,15 @@
 // asked for is listed.
 #pragma once
 
+#include <fmt/format.h>
+
 #include <cstdint>
 #include <initializer_list>
 #include <set>
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "planner/exchange/imported_job.hpp"
@@ -44,7 +47,26 @@ class SettingFields {
 // Of sizes that a file has; at most 10^12, which is beyond any.
 std::int64_t product(std::initializer_list<std::int64_t> factors);
 
-// Lists what was never asked for as left out, and keeps what was.
-void leave_out_rest(ImportedJob& job, const SettingFields& fields);
+// A job that is read from settings: what its importers share.
+class SettingsImport {
+ public:
+  ImportedJob job;
+
+ protected:
+  SettingsImport(JobFormat format, SettingFields fields)
+      : job(job_of(format)), fields_(std::move(fields)) {}
+
+  // A word, a number, or a switch as true or false.
+  template <class Of>
+  void put(const char* part, const std::string& key, const Of& value) {
+    put_key(job, part, key, fmt::format("{}", value));
+  }
+  // Names a setting, as written, that has no key; nothing for one that is not set.
+  void leave_out(const std::string& written, std::string_view why);
+  // Lists what was never asked for as left out, and keeps what was.
+  void leave_out_rest();
+
+  SettingFields fields_;
+};
 
 }  // namespace planner

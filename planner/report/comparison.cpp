@@ -100,12 +100,6 @@ void add_row(Table& table, const std::string& name, const std::vector<Compared>&
   table.rows.push_back(std::move(row));
 }
 
-Table titled(const char* first, const std::vector<Compared>& columns, bool numbers) {
-  Table table{{left(first)}};
-  for (const Compared& column : columns) table.columns.push_back({column.name, numbers});
-  return table;
-}
-
 // The parts of which any column has some. Of two columns, a third has the change.
 Table parts_table(const std::vector<Compared>& columns) {
   Table table = titled("", columns, true);
@@ -173,23 +167,14 @@ Table memory_table(const std::vector<Compared>& columns) {
   return table;
 }
 
-Table difference_table(const std::vector<Compared>& columns,
-                       const std::vector<Difference>& differing) {
-  Table table = titled("", columns, false);
-  for (const Difference& difference : differing) {
-    std::vector<std::string> row{difference.key};
-    for (const auto& value : difference.values) row.push_back(value.empty() ? "-" : value);
-    table.rows.push_back(std::move(row));
-  }
-  return table;
-}
-
 }  // namespace
 
-std::vector<Difference> differences(const std::vector<Compared>& columns) {
-  std::vector<const Value*> inputs;
-  for (const Compared& column : columns) inputs.push_back(&column.input);
-  return differences(inputs);
+void add_differences(Table& table, const std::vector<Difference>& differing, const char* absent) {
+  for (const Difference& difference : differing) {
+    std::vector<std::string> row{difference.key};
+    for (const auto& value : difference.values) row.push_back(value.empty() ? absent : value);
+    table.rows.push_back(std::move(row));
+  }
 }
 
 std::vector<Difference> differences(const std::vector<const Value*>& inputs) {
@@ -246,10 +231,7 @@ Against against(const Compared& first, const Compared& other, bool only_plans_di
 
 Table comparison_rows(const std::vector<Compared>& columns) {
   Table table = titled("quantity", columns, true);
-  for (const Difference& d : differences(columns)) {
-    table.rows.push_back(d.values);
-    table.rows.back().insert(table.rows.back().begin(), d.key);
-  }
+  add_differences(table, differences(columns), "");
   const auto number = [&](const std::string& name, auto value) {
     add_row(table, name, columns, [&](const auto& e) { return fmt::format("{:.6g}", value(e)); });
   };
@@ -289,9 +271,11 @@ std::string comparison_report(const std::vector<Compared>& columns, const Report
     for (const Compared& column : columns)
       text += section_title(escaped(column.name, style), style) + head(column);
   }
+  Table inputs = titled("", columns, false);
+  add_differences(inputs, differing, "-");
   text += section_title("What differs", style);
   text += differing.empty() ? bullet("Nothing: the inputs are the same.", style)
-                            : section_table(difference_table(columns, differing), style);
+                            : section_table(inputs, style);
   text += table_section("Where the time of an iteration goes", parts_table(columns), style);
   text += table_section("What comes of it", result_table(columns), style);
   text += table_section("Memory on a device of the fullest stage", memory_table(columns), style);

@@ -26,8 +26,24 @@ struct Difference {
   std::string key;                  // "training.global_batch"
   std::vector<std::string> values;  // by column
 };
-std::vector<Difference> differences(const std::vector<Compared>& columns);
 std::vector<Difference> differences(const std::vector<const costmodel::Value*>& inputs);
+// Of columns with a name and an input: of training, and of serving.
+template <class Column = Compared>
+std::vector<Difference> differences(const std::vector<Column>& columns) {
+  std::vector<const costmodel::Value*> inputs;
+  for (const Column& column : columns) inputs.push_back(&column.input);
+  return differences(inputs);
+}
+
+// A table with these columns after one that is called `first`, without rows.
+template <class Column>
+Table titled(const char* first, const std::vector<Column>& columns, bool numbers) {
+  Table table{{left(first)}};
+  for (const Column& column : columns) table.columns.push_back({column.name, numbers});
+  return table;
+}
+// Adds a row for each; `absent` stands for a value that a column lacks.
+void add_differences(Table& table, const std::vector<Difference>& differing, const char* absent);
 
 // How a column compares with the first.
 struct Against {

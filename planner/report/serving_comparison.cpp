@@ -68,34 +68,12 @@ std::vector<NamedCell> people_cells() {
           {"fits", [](const auto& e) { return std::string(e.fits ? "yes" : "NO"); }, true}};
 }
 
-Table titled(const char* first, const std::vector<ServedColumn>& columns, bool numbers) {
-  Table table{{left(first)}};
-  for (const ServedColumn& column : columns) table.columns.push_back({column.name, numbers});
-  return table;
-}
-
 void add_row(Table& table, const std::vector<ServedColumn>& columns, const NamedCell& cell,
              const char* unknown) {
   std::vector<std::string> row{cell.name};
   for (const ServedColumn& c : columns)
     row.push_back(cell.always || c.estimate.fits ? cell.of(c.estimate) : unknown);
   table.rows.push_back(std::move(row));
-}
-
-std::vector<Difference> differing(const std::vector<ServedColumn>& columns) {
-  std::vector<const Value*> inputs;
-  for (const ServedColumn& column : columns) inputs.push_back(&column.input);
-  return differences(inputs);
-}
-
-Table difference_table(const std::vector<ServedColumn>& columns, const char* absent) {
-  Table table = titled("", columns, false);
-  for (const Difference& difference : differing(columns)) {
-    std::vector<std::string> row{difference.key};
-    for (const auto& value : difference.values) row.push_back(value.empty() ? absent : value);
-    table.rows.push_back(std::move(row));
-  }
-  return table;
 }
 
 // A part of a token's time, by its place in token_parts().
@@ -166,8 +144,8 @@ std::vector<std::string> served_cells(const ServingEstimate& e) {
 }
 
 Table serving_comparison_rows(const std::vector<ServedColumn>& columns) {
-  Table table = difference_table(columns, "");
-  table.columns.front().title = "quantity";
+  Table table = titled("quantity", columns, false);
+  add_differences(table, differences(columns), "");
   for (const NamedCell& cell : plain_cells()) add_row(table, columns, cell, "");
   const auto parts = token_parts(columns.front().estimate);
   for (std::size_t i = 0; i < parts.size(); ++i) {
@@ -184,7 +162,8 @@ std::string serving_comparison(const std::vector<ServedColumn>& columns, const R
     text +=
         section_title(escaped(column.name, style), style) + serving_heading(column.scenario, style);
   }
-  const Table inputs = difference_table(columns, "-");
+  Table inputs = titled("", columns, false);
+  add_differences(inputs, differences(columns), "-");
   text += section_title("What differs", style);
   text += inputs.rows.empty() ? bullet("Nothing: the inputs are the same.", style)
                               : section_table(inputs, style);

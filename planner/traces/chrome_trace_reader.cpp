@@ -143,14 +143,9 @@ class Reader : public costmodel::JsonTokens {
            event_.sizes.size() < longest_sizes;
   }
 
-  template <std::size_t N>
-  void put(const TextField (&fields)[N], const std::string& value) {
-    for (const TextField& field : fields)
-      if (field.key == key_) event_.*field.into = value;
-  }
-  template <std::size_t N>
-  void put(const NumberField (&fields)[N], double value) {
-    for (const NumberField& field : fields)
+  template <class Field, std::size_t N, class Of>
+  void put(const Field (&fields)[N], const Of& value) {
+    for (const Field& field : fields)
       if (field.key == key_) event_.*field.into = value;
   }
 
