@@ -45,18 +45,20 @@ Nodes nodes_of(const ServingScenario& s, const ServingSizes& sizes) {
   return nodes;
 }
 
-std::string vllm_quantization(WeightFormat format) {
+// How weights are quantized, in both programs' words; 16 and 32 bits are not.
+void add_quantization(WeightFormat format, bool vllm, LaunchArguments& all) {
+  const char* word = "";
   switch (format) {
-    case WeightFormat::fp8: return "fp8";
-    case WeightFormat::int8: return "compressed-tensors";
-    case WeightFormat::int4: return "awq_marlin";
-    case WeightFormat::nvfp4: return "modelopt_fp4";
-    case WeightFormat::mxfp4: return "mxfp4";
+    case WeightFormat::fp8: word = "fp8"; break;
+    case WeightFormat::int8: word = vllm ? "compressed-tensors" : "w8a8_int8"; break;
+    case WeightFormat::int4: word = "awq_marlin"; break;
+    case WeightFormat::nvfp4: word = "modelopt_fp4"; break;
+    case WeightFormat::mxfp4: word = "mxfp4"; break;
     case WeightFormat::bf16:
     case WeightFormat::fp16:
-    case WeightFormat::fp32: break;
+    case WeightFormat::fp32: return;
   }
-  return "";
+  all.emplace_back("quantization", word);
 }
 
 // Replicas on several nodes meet at the first (vLLM, docs/serving/data_parallel_deployment.md,
@@ -170,8 +172,7 @@ LaunchArguments vllm_arguments(const ServingScenario& s, const ServingSizes& siz
   }
   if (s.serving.weights == WeightFormat::fp16) all.emplace_back("dtype", "float16");
   if (s.serving.weights == WeightFormat::fp32) all.emplace_back("dtype", "float32");
-  const std::string quantization = vllm_quantization(s.serving.weights);
-  if (!quantization.empty()) all.emplace_back("quantization", quantization);
+  add_quantization(s.serving.weights, true, all);
   if (bytes_of(s.serving.kv_cache) < 2) all.emplace_back("kv-cache-dtype", "fp8");
   if (s.serving.prefix_hit_share > 0) all.emplace_back("enable-prefix-caching", "");
   if (!s.serving.cuda_graphs) all.emplace_back("enforce-eager", "");
@@ -226,11 +227,7 @@ LaunchArguments sglang_arguments(const ServingScenario& s, const ServingSizes& s
   all.emplace_back("mem-fraction-static", fmt::format("{:g}", limits.gpu_memory_utilization));
   if (limits.block_size > 1) all.emplace_back("page-size", std::to_string(limits.block_size));
   if (s.serving.weights == WeightFormat::fp32) all.emplace_back("dtype", "float32");
-  if (s.serving.weights == WeightFormat::fp8) all.emplace_back("quantization", "fp8");
-  if (s.serving.weights == WeightFormat::int8) all.emplace_back("quantization", "w8a8_int8");
-  if (s.serving.weights == WeightFormat::int4) all.emplace_back("quantization", "awq_marlin");
-  if (s.serving.weights == WeightFormat::nvfp4) all.emplace_back("quantization", "modelopt_fp4");
-  if (s.serving.weights == WeightFormat::mxfp4) all.emplace_back("quantization", "mxfp4");
+  add_quantization(s.serving.weights, false, all);
   if (bytes_of(s.serving.kv_cache) < 2) all.emplace_back("kv-cache-dtype", "fp8_e4m3");
   if (s.serving.prefix_hit_share <= 0) all.emplace_back("disable-radix-cache", "");
   if (!s.serving.cuda_graphs) all.emplace_back("disable-cuda-graph", "");

@@ -48,6 +48,10 @@ class Transport {
   virtual bool progress() { return false; }
 };
 
+// A text as two messages of one tag: its length, then itself.
+void send_text(Transport& transport, int to, int tag, const std::string& text);
+std::string recv_text(Transport& transport, int from, int tag);
+
 // Throws RunFault when the number of ranks is not `ranks`, which `what` ("the plan") requires.
 void require_size(const Transport& transport, int ranks, const std::string& what);
 

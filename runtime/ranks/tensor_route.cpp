@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <cstdint>
 #include <cstdlib>
 #include <map>
 #include <span>
@@ -18,20 +17,6 @@ namespace {
 
 constexpr int asked = 4, answered = 5;  // control messages
 
-void put(Transport& host, int to, int number, const std::string& text) {
-  const std::uint64_t size = text.size();
-  host.send(to, control_tag(number), std::as_bytes(std::span(&size, 1)));
-  host.send(to, control_tag(number), std::as_bytes(std::span(text)));
-}
-
-std::string get(Transport& host, int from, int number) {
-  std::uint64_t size = 0;
-  host.recv(from, control_tag(number), std::as_writable_bytes(std::span(&size, 1)));
-  std::string text(size, ' ');
-  host.recv(from, control_tag(number), std::as_writable_bytes(std::span(text)));
-  return text;
-}
-
 // Every rank's message, gathered on rank 0.
 struct Offer {
   std::vector<DevicePlace> places;
@@ -45,13 +30,14 @@ std::string against(const Offer& offer) {
 }
 
 void put_place(Transport& host, const DevicePlace& place) {
-  for (const std::string& part : {place.host, place.machine, place.bus}) put(host, 0, asked, part);
+  for (const std::string& part : {place.host, place.machine, place.bus})
+    send_text(host, 0, control_tag(asked), part);
 }
 
 DevicePlace get_place(Transport& host, int from) {
   DevicePlace place;
   for (std::string* const part : {&place.host, &place.machine, &place.bus})
-    *part = get(host, from, asked);
+    *part = recv_text(host, from, control_tag(asked));
   return place;
 }
 
@@ -61,20 +47,20 @@ std::string decided(Transport& host, const DevicePlace& place, const std::string
   const auto bytes = std::as_writable_bytes(std::span(id));
   if (host.rank() != 0) {
     put_place(host, place);
-    put(host, 0, asked, missing);
-    std::string reason = get(host, 0, answered);
+    send_text(host, 0, control_tag(asked), missing);
+    std::string reason = recv_text(host, 0, control_tag(answered));
     if (reason.empty()) host.recv(0, control_tag(answered), bytes);
     return reason;
   }
   Offer offer{{place}, {missing}};
   for (int rank = 1; rank < host.size(); ++rank) {
     offer.places.push_back(get_place(host, rank));
-    offer.missing.push_back(get(host, rank, asked));
+    offer.missing.push_back(recv_text(host, rank, control_tag(asked)));
   }
   std::string reason = against(offer);
   if (reason.empty()) id = maker.make_id();
   for (int rank = 1; rank < host.size(); ++rank) {
-    put(host, rank, answered, reason);
+    send_text(host, rank, control_tag(answered), reason);
     if (reason.empty()) host.send(rank, control_tag(answered), bytes);
   }
   return reason;

@@ -2,8 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <span>
-
 #include "costmodel/plan/plan_text.hpp"
 #include "runtime/backend/tags.hpp"
 #include "runtime/ranks/launch.hpp"
@@ -42,21 +40,6 @@ std::string stack_text(const StackSpec& s) {
 
 constexpr int answer = 2, begin = 3;  // control messages
 
-// A length, then the text; one message each per value.
-void put(Transport& transport, const std::string& text) {
-  const std::uint64_t size = text.size();
-  transport.send(0, control_tag(answer), std::as_bytes(std::span(&size, 1)));
-  transport.send(0, control_tag(answer), std::as_bytes(std::span(text)));
-}
-
-std::string get(Transport& transport, int from) {
-  std::uint64_t size = 0;
-  transport.recv(from, control_tag(answer), std::as_writable_bytes(std::span(&size, 1)));
-  std::string text(size, ' ');
-  transport.recv(from, control_tag(answer), std::as_writable_bytes(std::span(text)));
-  return text;
-}
-
 }  // namespace
 
 Statements statements(const RunRequest& request, const ParallelPlan& plan) {
@@ -87,7 +70,7 @@ namespace {
 
 void compare_with(Transport& transport, int rank, const Statements& own) {
   for (const auto& [name, value] : own) {
-    const std::string theirs = get(transport, rank);
+    const std::string theirs = recv_text(transport, rank, control_tag(answer));
     if (theirs == value) continue;
     throw RunFault(rank, fmt::format("rank {} runs {} {}, rank 0 runs {} {}: start all ranks with "
                                      "the same scenario and flags",
@@ -100,7 +83,7 @@ void compare_with(Transport& transport, int rank, const Statements& own) {
 void require_agreement(Transport& transport, const Statements& own, std::int64_t ranks,
                        const std::string& plan) {
   if (transport.rank() != 0) {
-    for (const auto& [name, value] : own) put(transport, value);
+    for (const auto& [name, value] : own) send_text(transport, 0, control_tag(answer), value);
     transport.recv(0, control_tag(begin), {});
     return;
   }
