@@ -13,6 +13,35 @@
 
 namespace costmodel {
 
+namespace {
+
+// Whether gradients are reduced during the last micro-batch's backward, not after it.
+bool reduces_in_backward(const ParallelPlan& plan, const TrainingSpec& training) {
+  return plan.zero < 2 && training.overlap.overlap_grad_reduce &&
+         !(plan.zero == 1 && training.stack.zero.all_reduce);
+}
+
+bool waits_for_later_stages(const ParallelPlan& plan, const TrainingSpec& training) {
+  return training.stack.collectives.one_collective_queue && !training.overlap.pp_overlap &&
+         reduces_in_backward(plan, training) && !splits_backward(plan.schedule);
+}
+
+}  // namespace
+
+void wait_for_later_stages(const ParallelPlan& plan, const TrainingSpec& training,
+                           std::span<RankRow> ranks) {
+  if (!waits_for_later_stages(plan, training)) return;
+  for (std::size_t r = ranks.size() - 1; r-- > 0;)
+    ranks[r].after.gradient_exposed += ranks[r + 1].after.gradient_exposed;
+}
+
+Seconds own_reduction(const ParallelPlan& plan, const TrainingSpec& training,
+                      std::span<const RankRow> ranks, std::size_t rank) {
+  const Seconds all = ranks[rank].after.gradient_exposed;
+  const bool waits = rank + 1 < ranks.size() && waits_for_later_stages(plan, training);
+  return waits ? all - ranks[rank + 1].after.gradient_exposed : all;
+}
+
 std::optional<KernelTime> optimizer_kernels(const ParallelPlan& plan, const Workload& on,
                                             const RankWeights& rank) {
   const TrainingSpec& training = on.training;
@@ -214,7 +243,7 @@ AfterPipeline after_pipeline(const PlanInputs& in, const RankParameters& weights
   if (zero < 2) {
     const auto kind = gradient_reduction(zero, training);
     const bool at_once = zero == 1 && training.stack.zero.all_reduce;
-    const bool beside = training.overlap.overlap_grad_reduce && !at_once &&
+    const bool beside = reduces_in_backward(in.plan, training) &&
                         !(training.stack.collectives.one_collective_queue && in.plan.tp > 1);
     Seconds time = alone(kind, gradient_size, at_once ? Bytes(0) : bucket);
     if (groups) time += between();

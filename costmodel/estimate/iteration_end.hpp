@@ -33,6 +33,15 @@ std::vector<AfterPipeline> after_pipeline(const PlanInputs& in,
                                           std::span<const RankParameters> weights,
                                           std::span<const StageRow> rows);
 
+// With one queue of collectives a stage sends the gradient of its last micro-batch after its own
+// reduction, what of which is exposed delays all stages before it.
+void wait_for_later_stages(const ParallelPlan& plan, const TrainingSpec& training,
+                           std::span<RankRow> ranks);
+
+// What is exposed of a rank's gradient reduction alone, without those that it waits for.
+Seconds own_reduction(const ParallelPlan& plan, const TrainingSpec& training,
+                      std::span<const RankRow> ranks, std::size_t rank);
+
 // The ranks with a copy of the token table: the first; with an encoder, the one where the decoder
 // starts; with tied embeddings, the last. Empty if only one has it.
 std::vector<std::size_t> table_ranks(const ModelSpec& model, std::span<const LayerMix> mixes,

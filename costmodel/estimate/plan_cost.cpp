@@ -50,6 +50,7 @@ PlanCost plan_cost(const PlanInputs& in, PlanCost&& spent) {
   c.transfer_bytes = transfers.longest.sent;
   c.ranks = rank_rows(in, weights, after_pipeline(in, weights, rows), c.transfer_bytes,
                       std::move(spent.ranks));
+  wait_for_later_stages(in.plan, in.on.training, c.ranks);
   if (!keeps_alike(in.on.training.optimizer)) c.optimizer = weights.front().optimizer;
   c.offload = offload_of(in);
   if (c.offload.layers > 0)

@@ -169,11 +169,12 @@ ExpertRouting routing_of(const ParallelPlan& plan, const Workload& on) {
           model.experts};
 }
 
-// Zero where the framework's host keeps up with the device whatever the plan.
+// Ranks do not arrive at a collective at the same time: the wait is no shorter where their hosts
+// set the pace.
 Seconds tensor_host(const ParallelPlan& plan, const Workload& on) {
   const StackHost& host = on.training.stack.host;
   if (plan.tp == 1) return {};
-  return host.tensor_collective +
+  return host.collective_wait + host.tensor_collective +
          (pipeline_leaves_node(plan, on.cluster) ? plan.tp * host.tensor_rank : Seconds(0));
 }
 

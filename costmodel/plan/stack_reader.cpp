@@ -152,7 +152,8 @@ const Keys<Collectives>& collective_keys() {
       key::flag<C>("embedding_all_reduce", &C::embedding_all_reduce,
                    "first and last stage all-reduce the gradient of tied embeddings"),
       key::flag<C>("one_collective_queue", &C::one_collective_queue,
-                   "with tp > 1 gradient reduction waits for tensor-parallel collectives"),
+                   "with tp > 1 gradient reduction overlaps with nothing, and in a pipeline the "
+                   "last gradient is sent after it"),
       key::number<C>("gradient_bucket_bytes", &C::gradient_bucket, 1e3, 1e12,
                      "gradients are reduced in messages of this size; absent: all at once"),
       key::flag<C>("post_validation", &C::post_validation,

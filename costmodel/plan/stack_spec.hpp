@@ -139,8 +139,8 @@ struct StackCollectives {
                                      // product
   bool embedding_all_reduce =
       true;  // first and last stage all-reduce the gradient of tied embeddings
-  bool one_collective_queue = false;  // with tp > 1 gradient reduction waits for tensor-parallel
-                                      // collectives instead of overlapping with computation
+  bool one_collective_queue = false;  // with tp > 1 gradient reduction overlaps with nothing, and
+                                      // in a pipeline the last gradient is sent after it
   Bytes gradient_bucket;         // gradients are reduced in messages of this size; 0: all at once
   bool post_validation = false;  // schedules with split backward: the optimizer steps without
                                  // waiting for the global gradient norm and validates afterwards

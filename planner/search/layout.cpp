@@ -87,7 +87,7 @@ CutStage LayoutStages::stage(const PlanCost& cost, int from, int to) const {
   stage.forward = (cost.times.forward[at(from)] + (to + 1 < plan_.pp ? wait : Seconds(0))).value;
   stage.backward = (cost.times.backward[at(from)] + (from > 0 ? wait : Seconds(0))).value;
   stage.most_in_flight = rank < from ? any : rank == to ? 0 : plan_.pp - 1 - rank;
-  stage.after = (cost.ranks.front().after.gradient_exposed + tables).value;
+  stage.after = (own_reduction(plan_, evaluator_->training(), cost.ranks, 0) + tables).value;
   return stage;
 }
 

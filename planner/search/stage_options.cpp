@@ -169,7 +169,7 @@ StageOptions::Priced StageOptions::option(const Way& way, const PlanCost& cost,
     option.computed_forward = stage.forward.compute.value;
     option.computed_backward = (stage.backward.compute + stage.recompute.compute).value;
   }
-  option.reduction = row.after.gradient_exposed.value;
+  option.reduction = own_reduction(way.plan, s_->training, cost.ranks, rank).value;
   option.after = (row.after.optimizer + row.after.gather_exposed).value;
   const StageOption least = in_longest(option);
   option.seconds = least.forward + least.backward +

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <vector>
 
 #include "costmodel/cost/device_time.hpp"
 #include "costmodel/estimate/evaluator.hpp"
@@ -111,6 +112,13 @@ TEST_CASE("ranks wait at each exposed tensor-parallel collective") {
   const double collectives = 8 * (16 * 4 + 1 + 3 + 1);
   CHECK(relative_error((waits.breakdown.tp_comm - none.breakdown.tp_comm).value,
                        collectives * 1e-3) <= 1e-9);
+  // As long where their hosts set the pace.
+  training.stack.host.kernel_launch = Seconds(0.01);
+  const Seconds paced = estimate_of(cluster, training, plan).iteration;
+  training.stack.host.collective_wait = Seconds(0);
+  const Seconds launches = estimate_of(cluster, training, plan).iteration;
+  CHECK(launches > 2 * waits.iteration);
+  CHECK(relative_error((paced - launches).value, collectives * 1e-3) <= 1e-6);
 }
 
 TEST_CASE("devices that idle in the bubble compute faster, unless the host sets the pace") {
@@ -214,6 +222,41 @@ TEST_CASE("with one queue of collectives only tensor parallelism exposes the red
   training.stack.collectives.one_collective_queue = true;
   CHECK(exposed(1) == alone);
   CHECK(exposed(8) > with_tensor);
+}
+
+TEST_CASE("with one queue of collectives a stage waits for the reductions of all later ones") {
+  const ClusterSpec cluster = fixtures::cluster(64);
+  TrainingSpec training = fixtures::training(64, 1024);
+  training.overlap.overlap_grad_reduce = true;
+  training.overlap.pp_overlap = false;
+  const ParallelPlan plan = plan_of(1, 4, 16);
+  const auto exposed = [&] {
+    std::vector<Seconds> all;
+    Evaluator evaluator(model, cluster, training);
+    for (const RankRow& rank : evaluator.cost(plan).ranks)
+      all.push_back(rank.after.gradient_exposed);
+    return all;
+  };
+  const auto iteration = [&] { return estimate_of(cluster, training, plan).iteration; };
+  const std::vector<Seconds> own = exposed();
+  const Seconds overlapped = iteration();
+  training.stack.collectives.one_collective_queue = true;
+  const std::vector<Seconds> summed = exposed();
+  REQUIRE(summed.size() == 4);
+  Seconds sum;
+  for (std::size_t r = 4; r-- > 0;) {
+    CHECK(own[r].value > 0);
+    sum += own[r];
+    CHECK(relative_error(summed[r].value, sum.value) <= 1e-12);
+  }
+  CHECK(relative_error((iteration() - overlapped).value, (sum - own[0]).value) <= 1e-6);
+  training.overlap.pp_overlap = true;
+  CHECK(exposed() == own);
+  training.overlap.pp_overlap = false;
+  training.overlap.overlap_grad_reduce = false;  // after the last backward nothing waits to be sent
+  const std::vector<Seconds> after = exposed();
+  training.stack.collectives.one_collective_queue = false;
+  CHECK(exposed() == after);
 }
 
 TEST_CASE("attention fills the device with many blocks of wide heads") {

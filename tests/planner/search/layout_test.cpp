@@ -112,6 +112,31 @@ TEST_CASE("no layout is below the bound of the best cut, which is nearly as good
   CHECK(uneven >= 20);
 }
 
+// Stages are priced in a pipeline of their likes; what a stage waits for is of the layout's own.
+TEST_CASE("the bound counts no reduction of later stages that the layout does not have") {
+  const Scenario s = read(
+      "model: {kind: llama, layers: 10, hidden: 4096, heads: 32, ffn_hidden: 16384, vocab: "
+      "128256}\n"
+      "cluster: {base: dgx-h100, devices: 16}\n"
+      "training: {global_batch: 8, sequence: 64, precision: bf16, stack: nanotron}\n");
+  Evaluator evaluator(s.model, s.cluster, s.training);
+  for (const int pp : {2, 4}) {
+    CAPTURE(pp);
+    ParallelPlan plan = pipeline(pp, 2);
+    plan.dp = 8 / pp;
+    plan.stage_layers = planner::balanced_layout(s.model.layers, pp);
+    const auto& ranks = evaluator.cost(plan).ranks;
+    CHECK(ranks.front().after.gradient_exposed > ranks.back().after.gradient_exposed);
+    const auto limit = evaluator.cost(plan).peak * 2.0;
+    LayoutStages stages(plan, limit, evaluator);
+    const double best = best_of(plan, limit, evaluator).bound;
+    const auto cut = cut_layout(stages);
+    CHECK(cut.bound.value <= best * (1 + 1e-9));
+    plan.stage_layers = cut.stage_layers;  // those of later stages drew layers away from the first
+    CHECK(evaluator.cost(plan).bound.iteration.value <= best * 1.05);
+  }
+}
+
 // A decoder that starts on the first rank shares the encoder's table: that layout's optimizers take
 // less than the mean of others.
 TEST_CASE("with two stacks the bound is of layouts with one table less, too") {
