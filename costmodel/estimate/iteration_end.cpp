@@ -244,7 +244,7 @@ AfterPipeline after_pipeline(const PlanInputs& in, const RankParameters& weights
     const auto kind = gradient_reduction(zero, training);
     const bool at_once = zero == 1 && training.stack.zero.all_reduce;
     const bool beside = reduces_in_backward(in.plan, training) &&
-                        !(training.stack.collectives.one_collective_queue && in.plan.tp > 1);
+                        training.stack.collectives.hides_reduction(in.plan.tp);
     Seconds time = alone(kind, gradient_size, at_once ? Bytes(0) : bucket);
     if (groups) time += between();
     after.gradient_exposed = exposed(time, pass.backward, beside);

@@ -154,6 +154,9 @@ const Keys<Collectives>& collective_keys() {
       key::flag<C>("one_collective_queue", &C::one_collective_queue,
                    "with tp > 1 gradient reduction overlaps with nothing, and in a pipeline the "
                    "last gradient is sent after it"),
+      key::flag<C>("reduction_not_hidden", &C::reduction_not_hidden,
+                   "gradient reduction overlaps with nothing, though it is launched in the last "
+                   "backward"),
       key::number<C>("gradient_bucket_bytes", &C::gradient_bucket, 1e3, 1e12,
                      "gradients are reduced in messages of this size; absent: all at once"),
       key::flag<C>("post_validation", &C::post_validation,

@@ -141,6 +141,11 @@ struct StackCollectives {
       true;  // first and last stage all-reduce the gradient of tied embeddings
   bool one_collective_queue = false;  // with tp > 1 gradient reduction overlaps with nothing, and
                                       // in a pipeline the last gradient is sent after it
+  bool reduction_not_hidden = false;  // gradient reduction overlaps with nothing, though it is
+                                      // launched in the last backward
+  bool hides_reduction(int tp) const {
+    return !reduction_not_hidden && !(one_collective_queue && tp > 1);
+  }
   Bytes gradient_bucket;         // gradients are reduced in messages of this size; 0: all at once
   bool post_validation = false;  // schedules with split backward: the optimizer steps without
                                  // waiting for the global gradient norm and validates afterwards

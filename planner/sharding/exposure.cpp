@@ -50,9 +50,8 @@ bool is_hidden(CollectiveKind kind, int zero, const StagePrices& prices) {
   if (in_micro_batches(kind, zero))
     return training.stack.zero.prefetch || (!gather && training.overlap.overlap_grad_reduce);
   if (gather) return training.overlap.overlap_param_gather;
-  const bool queued =
-      training.stack.collectives.one_collective_queue && prices.mesh.mesh.size(1) > 1;
-  return training.overlap.overlap_grad_reduce && !queued;
+  return training.overlap.overlap_grad_reduce &&
+         training.stack.collectives.hides_reduction(prices.mesh.mesh.size(1));
 }
 
 }  // namespace

@@ -224,6 +224,23 @@ TEST_CASE("with one queue of collectives only tensor parallelism exposes the red
   CHECK(exposed(8) > with_tensor);
 }
 
+TEST_CASE("a reduction that is not hidden takes as long as after the last backward") {
+  const ClusterSpec cluster = fixtures::cluster(64);
+  TrainingSpec training = fixtures::training(64, 1024);
+  const auto exposed = [&](int tp) {
+    return estimate_of(cluster, training, plan_of(tp, 1, 64 / tp)).breakdown.dp_comm;
+  };
+  for (const int tp : {1, 8}) {
+    training.overlap.overlap_grad_reduce = false;
+    training.stack.collectives.reduction_not_hidden = false;
+    const Seconds after = exposed(tp);
+    training.overlap.overlap_grad_reduce = true;
+    CHECK(exposed(tp) < after);
+    training.stack.collectives.reduction_not_hidden = true;
+    CHECK(exposed(tp) == after);
+  }
+}
+
 TEST_CASE("with one queue of collectives a stage waits for the reductions of all later ones") {
   const ClusterSpec cluster = fixtures::cluster(64);
   TrainingSpec training = fixtures::training(64, 1024);
