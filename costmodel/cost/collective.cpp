@@ -28,20 +28,43 @@ void for_each_tier(const GroupLayout& group, Visit visit) {
   }
 }
 
-Seconds fixed_of(const GroupLayout& group, const ClusterSpec& cluster) {
+// A piece that a rank of a broadcast or reduction sends on when it has it, on each of its links: a
+// step of NCCL's buffer (4 MiB in 8 steps: DEFAULT_BUFFSIZE and NCCL_STEPS).
+constexpr double piece_bytes = 512 * 1024.0;
+
+// Until the last rank of a pipeline has its first piece, apart from latencies; the slowest hop's is
+// part of the transfer.
+Seconds first_piece(Bytes message, const GroupLayout& group, const ClusterSpec& cluster) {
+  Seconds all, slowest;
+  for_each_tier(group, [&](std::size_t i, double rails, double hops, int fan) {
+    const Tier& tier = cluster.tiers[i];
+    const double links = rails * std::min(1.0, tier.bandwidth / max(tier.bandwidth, tier.single));
+    const Seconds hop =
+        Bytes(std::min(message.value, links * piece_bytes)) / (tier.reached(fan) * rails);
+    all += hops * hop;
+    slowest = max(slowest, hop);
+  });
+  return all - slowest;
+}
+
+Seconds fixed_of(CollectiveKind kind, Bytes message, const GroupLayout& group,
+                 const ClusterSpec& cluster) {
   const int outermost = group.outermost();
-  return outermost < 0 ? Seconds(0) : cluster.tiers[static_cast<std::size_t>(outermost)].fixed;
+  if (outermost < 0) return Seconds(0);
+  const Seconds fixed = cluster.tiers[static_cast<std::size_t>(outermost)].fixed;
+  const bool pipelined = kind == CollectiveKind::broadcast || kind == CollectiveKind::reduce;
+  return pipelined ? fixed + first_piece(message, group, cluster) : fixed;
 }
 
 // Adds up the terms that `visit_terms` tells: the slowest transfer, and every hop.
 template <class VisitTerms>
-Seconds time_of(VisitTerms visit_terms, const GroupLayout& group, const ClusterSpec& cluster) {
+Seconds time_of(VisitTerms visit_terms, Seconds fixed, const ClusterSpec& cluster) {
   Seconds transfer, latency;
   visit_terms([&](const TierTerm& term) {
     transfer = max(transfer, term.carried / term.rate);
     latency += term.hops * cluster.tiers[term.tier].latency;
   });
-  return fixed_of(group, cluster) + latency + transfer;
+  return fixed + latency + transfer;
 }
 
 // `sent` bytes travel over every edge of the ring, in `laps` laps.
@@ -194,10 +217,10 @@ CollectiveTerms collective_terms(CollectiveKind kind, Bytes message, const Group
   if (group.size == 1 || message.value == 0) return {};
   if (algorithm == Algorithm::hierarchical && kind == CollectiveKind::all_reduce)
     return hierarchical_terms(message, group, cluster);
-  CollectiveTerms terms{fixed_of(group, cluster), {}, {}};
+  CollectiveTerms terms{fixed_of(kind, message, group, cluster), {}, {}};
   with_terms(kind, message, group, cluster, algorithm, [&](auto visit_terms) {
     visit_terms([&](const TierTerm& term) { terms.tiers.push_back(term); });
-    terms.time = time_of(visit_terms, group, cluster);
+    terms.time = time_of(visit_terms, terms.fixed, cluster);
   });
   return terms;
 }
@@ -216,8 +239,9 @@ Seconds collective_time(CollectiveKind kind, Bytes message, const GroupLayout& g
                                               static_cast<std::size_t>(group.outermost()),
                                               group.stride, cluster);
     default:
-      return with_terms(kind, message, group, cluster, algorithm,
-                        [&](auto visit_terms) { return time_of(visit_terms, group, cluster); });
+      return with_terms(kind, message, group, cluster, algorithm, [&](auto visit_terms) {
+        return time_of(visit_terms, fixed_of(kind, message, group, cluster), cluster);
+      });
   }
 }
 

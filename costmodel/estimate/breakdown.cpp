@@ -35,6 +35,7 @@ Traffic replica_traffic(const RankWeights& own, const ParallelPlan& plan,
   Traffic sum;
   const double reductions = plan.zero >= 2 ? micro_batches : 1;
   const auto reduce = gradient_reduction(plan.zero, training);
+  const auto gather = parameter_gather(plan.zero, training);
   const double gathers = plan.zero == 0 ? 0 : plan.zero == 3 ? 2 * micro_batches : 1;
   for (const auto& [held, frozen, ranks_of] :
        {std::tuple{own.all - own.experts, own.frozen - own.frozen_experts,
@@ -45,8 +46,7 @@ Traffic replica_traffic(const RankWeights& own, const ParallelPlan& plan,
     Bytes weights(held * gather_bytes_per_parameter(training));
     if (plan.zero == 3) weights += frozen;
     sum.add(reduce, collective_bytes(reduce, gradients, group) * reductions);
-    sum.add(CollectiveKind::all_gather,
-            collective_bytes(CollectiveKind::all_gather, weights, group) * gathers);
+    sum.add(gather, collective_bytes(gather, weights, group) * gathers);
     if (plan.dp_replicate == 1) continue;
     const CollectiveKind outer = outer_reduction(plan);
     sum.add(outer, collective_bytes(outer, gradients / group, plan.dp_replicate));

@@ -255,10 +255,13 @@ AfterPipeline after_pipeline(const PlanInputs& in, const RankParameters& weights
   if (zero == 1 || zero == 2) {
     const double weight_size = gather_bytes_per_parameter(training);
     const Seconds slice = training.stack.zero.slice;
-    const double tensors = slice.value > 0 ? parameter_tensors(in, pass.layers) : 1;
-    const Bytes each = slice.value > 0 ? Bytes(weights.all * weight_size / tensors) : Bytes(0);
-    after.gather_exposed = exposed(alone(CollectiveKind::all_gather, weight_size, each),
-                                   pass.forward, training.overlap.overlap_param_gather);
+    const auto kind = parameter_gather(zero, training);
+    const bool owners = kind == CollectiveKind::broadcast;
+    double tensors = slice.value > 0 || owners ? parameter_tensors(in, pass.layers) : 1;
+    if (owners) tensors = std::min<double>(tensors, in.replicas.size);
+    const Bytes each = tensors > 1 ? Bytes(weights.all * weight_size / tensors) : Bytes(0);
+    after.gather_exposed = exposed(alone(kind, weight_size, each), pass.forward,
+                                   training.overlap.overlap_param_gather);
     if (in.replicas.size > 1) after.gather_exposed += slice * (tensors * in.replicas.size);
   }
   if (groups && in.plan.shards_states_further()) {

@@ -45,6 +45,12 @@ inline CollectiveKind gradient_reduction(int zero, const TrainingSpec& training)
   return all ? CollectiveKind::all_reduce : CollectiveKind::reduce_scatter;
 }
 
+// How the parameters that ZeRO's ranks have updated, or keep, reach all of them.
+inline CollectiveKind parameter_gather(int zero, const TrainingSpec& training) {
+  return zero == 1 && training.stack.zero.broadcasts ? CollectiveKind::broadcast
+                                                     : CollectiveKind::all_gather;
+}
+
 // The least time of a kernel: the host's launch, or its replay from a graph.
 Seconds kernel_launch(const Workload& on);
 

@@ -183,6 +183,9 @@ const Keys<Zero>& zero_keys() {
       key::flag<Z>("zero1_all_reduce", &Z::all_reduce,
                    "ZeRO-1 all-reduces gradients after the last backward, and clips and clears all "
                    "of them on every rank"),
+      key::flag<Z>("zero1_broadcasts", &Z::broadcasts,
+                   "ZeRO-1: each rank updates complete parameter tensors and broadcasts them, one "
+                   "rank after the other"),
       key::number<Z>("zero_slice_s", &Z::slice, 0, 1e-3,
                      "ZeRO-1 and 2 gather each parameter tensor by itself, and the host takes so "
                      "long for each rank's slice of it; absent: one buffer"));

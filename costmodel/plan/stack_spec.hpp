@@ -167,6 +167,9 @@ struct StackZero {
   // ZeRO-1 keeps every rank's gradients unsharded: one all-reduce after the last backward, and all
   // of them clipped and cleared (nanotron with fp32 accumulation).
   bool all_reduce = false;
+  // ZeRO-1 gives every rank complete parameter tensors, and each rank broadcasts its own, one after
+  // the other; otherwise ranks gather their shares (InternEvo).
+  bool broadcasts = false;
   // Host time of a rank's slice of a parameter, where ZeRO-1 and 2 gather each parameter tensor by
   // itself, as the slices of all ranks; 0: they gather one buffer.
   Seconds slice;

@@ -312,12 +312,23 @@ TEST_CASE("bus bandwidth is nccl-tests': what the links would show if they were 
   }
 }
 
-TEST_CASE("broadcast and reduce go around the ring once") {
-  const ClusterSpec cluster = fixtures::cluster(64);
-  const GroupLayout all = layout_of(64, 1, cluster);
+TEST_CASE("broadcast and reduce go around the ring once, in pieces sent on from rank to rank") {
+  ClusterSpec cluster = fixtures::cluster(64);
+  const double message = 1e9, piece = 512 * 1024;
+  const double inside = piece / (300e9 * 0.8), between = piece / (25e9 * 0.9);
   for (const auto kind : {broadcast, reduce}) {
-    CHECK(relative_error(collective_time(kind, Bytes(1e9), all, cluster).value,
-                         40e-6 + 56 * 1.5e-6 + 7 * 5e-6 + 1e9 / (8 * 25e9 * 0.9)) <= 1e-12);
+    cluster.tiers[1].single = BytesPerSecond(25e9);
+    const auto off = [&](int ranks, double by_hand) {
+      const GroupLayout group = layout_of(ranks, 1, cluster);
+      return relative_error(collective_time(kind, Bytes(message), group, cluster).value, by_hand);
+    };
+    CHECK(off(2, 20e-6 + 1.5e-6 + message / (300e9 * 0.8)) <= 1e-12);
+    CHECK(off(8, 20e-6 + 7 * 1.5e-6 + 6 * inside + message / (300e9 * 0.8)) <= 1e-12);
+    const double hops = 40e-6 + 56 * 1.5e-6 + 7 * 5e-6, sent = message / (8 * 25e9 * 0.9);
+    CHECK(off(64, hops + 56 * inside + 6 * between + sent) <= 1e-12);
+    // Four links of twice the bandwidth in place of eight: half as many pieces on the way.
+    cluster.tiers[1].single = BytesPerSecond(50e9);
+    CHECK(off(64, hops + 56 * inside + 6 * between / 2 + sent) <= 1e-12);
   }
 }
 

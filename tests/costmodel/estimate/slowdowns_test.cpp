@@ -241,6 +241,23 @@ TEST_CASE("a reduction that is not hidden takes as long as after the last backwa
   }
 }
 
+TEST_CASE("ranks that own complete parameters broadcast them one after the other") {
+  const ClusterSpec cluster = fixtures::cluster(64);
+  TrainingSpec training = fixtures::training(64, 1024);
+  training.overlap.overlap_param_gather = false;
+  training.stack.zero.broadcasts = true;
+  for (const int dp : {8, 64}) {
+    ParallelPlan plan = plan_of(1, 1, dp);
+    plan.zero = 1;
+    const PlanCost cost = Evaluator(model, cluster, training).cost(plan);
+    const Bytes all(cost.ranks[0].weights.all * gather_bytes_per_parameter(training));
+    const Seconds each = collective_time(CollectiveKind::broadcast, all / dp,
+                                         layout_of(dp, 1, cluster), cluster);
+    CHECK(relative_error(cost.ranks[0].after.gather_exposed.value, (dp * each).value) <= 1e-9);
+    CHECK(estimate_of(cluster, training, plan).traffic.send == all);
+  }
+}
+
 TEST_CASE("with one queue of collectives a stage waits for the reductions of all later ones") {
   const ClusterSpec cluster = fixtures::cluster(64);
   TrainingSpec training = fixtures::training(64, 1024);
