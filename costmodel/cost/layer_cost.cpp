@@ -213,7 +213,7 @@ std::int64_t local_experts(const OpList& list) {
   return 0;
 }
 
-// The host of an eager layer with experts: its calls, and the launches of loops within them.
+// The host of an eager layer: its calls, and the launches of loops within them.
 void count_calls(const std::vector<Step>& steps, const Pricing& pricing, Cost& cost) {
   HostCalls sum;
   for (const Step& step : steps) {
@@ -261,7 +261,7 @@ Cost price(const std::vector<Step>& steps, const OpList& list, const Pricing& pr
   // for the host counts as computation.
   cost.launches = cost.kernels;
   cost.host = cost.kernels * pricing.kernel_launch;
-  if (pricing.host_call.value > 0 && local_experts(list) > 0) count_calls(steps, pricing, cost);
+  if (pricing.host_call.value > 0) count_calls(steps, pricing, cost);
   cost.host += static_cast<double>(tensor_collectives(steps)) * pricing.tensor_host;
   wait_for_host(cost, cost.host);
   cost.compute += cost.kernels * pricing.blocked;
@@ -334,7 +334,7 @@ LayerCost layer_cost(const OpList& list, Recomputed what, const Pricing& pricing
     cost.recompute.host += cost.recompute.kernels * pricing.recomputed;
     wait_for_host(cost.recompute, cost.recompute.host);
   }
-  if (pricing.host_call.value > 0 && local_experts(list) > 0)
+  if (pricing.host_call.value > 0)
     add_checkpoints(list, what, pricing, cost);
   cost.footprint = footprint(list, what);
   if (list.adapted) add_frozen(list, pricing, cost);

@@ -86,7 +86,7 @@ struct Pricing {
                                        // operators' own passes and elementwise_factor
   bool checkpoint_stops = false;       // see StackMemory
   bool keeps_narrow_weights = false;
-  Seconds host_call;  // of a layer with experts, whose calls are counted; 0: they are not
+  Seconds host_call;  // where the calls of a layer are counted; 0: they are not
   LayerCalls layer_calls;
 };
 

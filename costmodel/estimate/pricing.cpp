@@ -212,7 +212,7 @@ Pricing pricing_of(const ParallelPlan& plan, const Workload& on) {
           {plan.experts.dispatcher, plan.ep > 1, on.training.capacity_factor > 0,
            is_padded(on.training), is_narrow(on.training.precision),
            on.model.router_score == RouterScore::sigmoid, on.model.kv_lora_rank > 0,
-           stack.kernels.fused_router, stack.kernels.fused_rotary}};
+           stack.kernels.fused_router, stack.kernels.fused_rotary, plan.cp}};
 }
 
 // The plan as the framework runs it. torchtitan's selective recomputation repeats every second

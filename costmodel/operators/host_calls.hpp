@@ -1,5 +1,5 @@
-// What the host of an eager layer with experts does, as Megatron-LM with Transformer Engine runs
-// it: calls that Python or autograd makes one by one, and launches that loops in C++ make. Counted
+// What the host of an eager layer does, as Megatron-LM with Transformer Engine runs it: calls that
+// Python or autograd makes one by one, and launches that loops in C++ make. Counted
 // in NVIDIA/Megatron-LM @d98e8a64dd and NVIDIA/TransformerEngine; the source of each count stands
 // at it.
 #pragma once
@@ -31,6 +31,7 @@ struct LayerCalls {
   bool latent = false;     // attention comes from latent vectors
   bool fused_router = false;
   bool fused_rotary = true;
+  int cp = 1;
 };
 
 // Of a pass of one operator.

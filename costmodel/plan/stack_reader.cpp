@@ -299,8 +299,8 @@ const Keys<Host>& launch_keys() {
                      "host time per parameter tensor of clipping gradients and of the optimizer, "
                      "hidden where the host is ahead of the device"),
       key::flag<H>("counts_calls", &H::counts_calls,
-                   "the host's calls in layers with experts are counted as Megatron-LM makes "
-                   "them, each as long as the device's launch.call_s"),
+                   "the host's calls in a layer are counted as Megatron-LM with Transformer Engine "
+                   "makes them, each as long as the device's launch.call_s"),
       key::number<H>("tensor_collective_s", &H::tensor_collective, 0, 10,
                      "host time of a tensor-parallel collective, beyond its launch"),
       key::number<H>("tensor_rank_s", &H::tensor_rank, 0, 10,

@@ -189,8 +189,8 @@ struct StackHost {
                         // Python between layers
   Seconds parameter;    // per parameter tensor: its gradient clipped, its optimizer started
   Seconds iteration;    // per iteration: loss scale, norms and counters read back
-  bool counts_calls = false;  // the calls of its layers with experts are those of
-                              // operators/host_calls, each as long as the device's host_call
+  bool counts_calls = false;  // the calls of its layers are those of operators/host_calls, each as
+                              // long as the device's host_call
   // Of a tensor-parallel collective, beyond its launch; and what each tensor rank adds to it in a
   // pipeline over several nodes.
   Seconds tensor_collective, tensor_rank;

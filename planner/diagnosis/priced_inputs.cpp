@@ -318,6 +318,16 @@ void add_framework(Inputs& inputs) {
              [](Scenario& s, double value) { s.training.overlap.slowdown = value; });
 }
 
+void add_calls(Inputs& inputs) {
+  if (!inputs.scenario().training.stack.host.counts_calls) return;
+  for (std::size_t g = 0; g < groups_of(inputs.scenario().cluster).size(); ++g)
+    OfDevice(inputs, g).add({.key = "launch.call_s",
+                             .name = "host time of a call",
+                             .unit = Dimension::time,
+                             .spread = of_host_times},
+                            &DeviceSpec::host_call);
+}
+
 void add_experts(Inputs& inputs) {
   using S = StackSpec;
   if (inputs.scenario().model.experts == 0) return;
@@ -329,14 +339,6 @@ void add_experts(Inputs& inputs) {
                 .least = 1},
                inputs.scenario().training.expert_imbalance,
                [](Scenario& s, double value) { s.training.expert_imbalance = value; });
-  }
-  for (std::size_t g = 0; g < groups_of(inputs.scenario().cluster).size(); ++g) {
-    if (!inputs.scenario().training.stack.host.counts_calls) break;
-    OfDevice(inputs, g).add({.key = "launch.call_s",
-                             .name = "host time of a call",
-                             .unit = time,
-                             .spread = of_host_times},
-                            &DeviceSpec::host_call);
   }
   add_stack(inputs, "experts.start_s", "start of an expert's product", time, of_times,
             [](S& s) -> double& { return s.experts.start.value; });
@@ -368,6 +370,7 @@ std::vector<PricedInput> priced_inputs(const Scenario& scenario,
   }
   add_network(inputs);
   add_framework(inputs);
+  add_calls(inputs);
   add_experts(inputs);
   return inputs.ended();
 }

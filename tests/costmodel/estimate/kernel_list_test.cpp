@@ -48,6 +48,7 @@ Priced priced(const std::string& yaml, double launch) {
   Scenario s = scenarios::read(yaml);
   s.cluster.device.kernel_launch = Seconds(launch);
   s.training.stack.host.kernel_launch = Seconds(launch);
+  s.cluster.device.host_call = Seconds(launch);
   return {s, resolve_plan(s), Evaluator(s.model, s.cluster, s.training)};
 }
 

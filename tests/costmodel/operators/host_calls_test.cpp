@@ -1,4 +1,4 @@
-// The host of eager layers with experts: what its calls depend on, and when they set the pace.
+// The host of eager layers: what its calls depend on, and when they set the pace.
 #include "costmodel/operators/host_calls.hpp"
 
 #include <doctest/doctest.h>
@@ -21,9 +21,10 @@ std::string small(const std::string& training, const std::string& plan = ", ep: 
                   const std::string& model = "qwen3-30b-a3b") {
   return fmt::format(
       "model: {}\ncluster: {{base: {}, devices: 8}}\n"
-      "training: {{global_batch: 8, sequence: 512, stack: megatron-bridge{}}}\n"
+      "training: {{global_batch: 8, sequence: 512{}{}}}\n"
       "plan: {{dp: 8, zero: 1{}}}\n",
-      model, cluster, training, plan);
+      model, cluster, training.find("stack") == training.npos ? ", stack: megatron-bridge" : "",
+      training, plan);
 }
 
 LayerCost layer(const std::string& yaml, LayerKind kind = LayerKind::moe) {
@@ -45,6 +46,30 @@ TEST_CASE("a product of experts launches a kernel for each, and a cast of narrow
   CHECK(host_calls(eight, Pass::forward, {.narrow = true}).launches == 16);
   // Backward each of them is a parameter, with its gradient and its hook.
   CHECK(host_calls(eight, Pass::weight_gradient, {}).launches > 2 * many.launches);
+}
+
+TEST_CASE("a product that casts its operands keeps the host longer, one outside the module shorter") {
+  const auto calls = [](bool wide, bool narrow, Pass pass) {
+    const Node node{Site::qkv, Linear{.m = 64, .n = 64, .k = 64, .wide = wide}, {}};
+    return host_calls(node, pass, {.narrow = narrow}).calls;
+  };
+  for (const Pass pass : {Pass::forward, Pass::input_gradient, Pass::weight_gradient}) {
+    CHECK(calls(false, true, pass) > 2 * calls(false, false, pass));
+    CHECK(calls(true, true, pass) == calls(true, false, pass));
+    CHECK(calls(true, true, pass) < calls(false, false, pass));
+  }
+}
+
+TEST_CASE("a ring of keys and values adds the same calls with each step") {
+  const Node ring{Site::kv_ring,
+                  Collective{CollectiveKind::ring, CollectiveKind::ring, Axis::context, Bytes(64)},
+                  {}};
+  for (const Pass pass : {Pass::forward, Pass::input_gradient}) {
+    const auto calls = [&](int cp) { return host_calls(ring, pass, {.cp = cp}).calls; };
+    CHECK(calls(2) > 0);
+    CHECK(calls(4) - calls(3) == calls(3) - calls(2));
+    CHECK(calls(3) > calls(2));
+  }
 }
 
 TEST_CASE("rows are permuted by a map and a copy, and within the exchange of HybridEP") {
@@ -137,10 +162,13 @@ TEST_CASE("the host sets the pace of an eager layer with few tokens, and graphs 
   CHECK(eager.forward.launches + eager.backward.launches < 400);
 }
 
-TEST_CASE("a host whose calls are unknown, and layers without experts, have launches of kernels") {
+TEST_CASE("a host whose calls are unknown, or not counted, has launches of kernels") {
   const LayerCost unknown = layer(small("", ", ep: 8", "dgx-a100"));
   CHECK(unknown.forward.launches == unknown.forward.kernels);
-  const LayerCost dense = layer(small("", "", "dgx-h100", "llama-3-8b"), LayerKind::block);
+  const LayerCost counted = layer(small("", "", "dgx-h100", "llama-3-8b"), LayerKind::block);
+  CHECK(counted.forward.launches > counted.forward.kernels);
+  const LayerCost dense =
+      layer(small(", stack: megatron-core-2024", "", "dgx-h100", "llama-3-8b"), LayerKind::block);
   CHECK(dense.forward.launches == dense.forward.kernels);
 }
 
@@ -149,6 +177,29 @@ TEST_CASE("more experts of a rank cost launches and no calls") {
   const Seconds start = Seconds(4.5e-6);
   // 16 more, in two products forward.
   CHECK((many.forward.host - few.forward.host).value == doctest::Approx(32 * start.value));
+}
+
+TEST_CASE("a small eager layer without experts takes as long as its host, and one in a graph does not") {
+  const auto yaml = [](const std::string& graph, int cp, const std::string& precision) {
+    return fmt::format(
+        "model: llama-3-8b\ncluster: {{base: dgx-h100, devices: 8}}\n"
+        "training: {{global_batch: 8, sequence: 1024, precision: {}, stack: megatron-bridge, "
+        "overlap: {{cuda_graph: {}}}}}\nplan: {{dp: {}, cp: {}, zero: 1}}\n",
+        precision, graph, 8 / cp, cp);
+  };
+  const auto forward = [&](const std::string& graph, int cp, const std::string& precision) {
+    return layer(yaml(graph, cp, precision), LayerKind::block).forward;
+  };
+  for (const int cp : {1, 2}) {
+    for (const std::string precision : {"bf16", "fp8"}) {
+      const Cost eager = forward("false", cp, precision), graph = forward("[layer]", cp, precision);
+      CHECK(eager.waited.value > 0);
+      CHECK(eager.host > graph.host);
+      CHECK(eager.compute > graph.compute);
+    }
+  }
+  CHECK(forward("false", 1, "fp8").host > forward("false", 1, "bf16").host);
+  CHECK(forward("false", 2, "bf16").host > forward("false", 1, "bf16").host);
 }
 
 }  // namespace host_calls_test
