@@ -393,7 +393,7 @@ void check_data_parallel_only(const ParallelPlan& p, const StackSpec& stack, Rul
     rules.require(
         ranks == 1, key,
         [&] { return fmt::format("stack {} has data parallelism alone", stack.name); },
-        [key] { return fmt::format("set {}: 1, or choose another stack", key); });
+        [key] { return fmt::format("set {}: 1, or training.stack: megatron-bridge", key); });
   };
   alone("tp", p.tp);
   alone("pp", p.pp);

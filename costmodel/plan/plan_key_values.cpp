@@ -58,6 +58,11 @@ Recompute read_recompute(const Value& value) {
         value.mark, fmt::format("recompute: {} is not known", quote(value.text)),
         known_names(value.text, {recomputation_names.begin(), recomputation_names.end()}));
   }
+  if (value.kind == Value::Kind::sequence) {
+    throw ConfigError(value.mark, "recompute is a list",
+                      "write none, selective or full; {granularity: full, layers: 4}; or "
+                      "{modules: [core_attn, ...]}");
+  }
   MapReader reader(value, "recompute", {"modules", "granularity", "layers"},
                    "granularity: full, layers: 4");
   if (const Value* modules = reader.optional("modules")) {

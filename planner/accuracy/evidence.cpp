@@ -1,8 +1,10 @@
 #include "planner/accuracy/evidence.hpp"
 
 #include <numeric>
+#include <set>
 #include <sstream>
 
+#include "costmodel/base/escape.hpp"
 #include "costmodel/base/input_file.hpp"
 #include "costmodel/base/path.hpp"
 #include "costmodel/config/key.hpp"
@@ -144,6 +146,12 @@ EvidenceRun read_run(const Value& map) {
   run.scenario.kind = Value::Kind::map;
   run.scenario.mark = map.mark;
   costmodel::read_map(map, "run", run_rows(), run);
+  const Measured& m = run.measured;
+  if (!m.iteration && !m.peak_memory && !m.peak_allocated && !m.fits) {
+    throw ConfigError(map.find("measured")->mark, fmt::format("run {} measured nothing", run.id),
+                      "write what was measured: iteration_s, peak_memory_bytes, "
+                      "peak_allocated_bytes or fits");
+  }
   return run;
 }
 
@@ -171,7 +179,13 @@ void read_written(const std::string& file, std::vector<WrittenRun>& runs) {
   const Value root = costmodel::load_yaml(file, costmodel::measurement_limits);
   WrittenFile written;
   costmodel::read_map(root, "evidence", file_rows(), written);
+  std::set<std::string> ids;
   for (const Value& run : written.runs->items) {
+    const Value* id = run.find("id");
+    if (id != nullptr && id->is_scalar() && !ids.insert(id->text).second) {
+      throw ConfigError(id->mark, fmt::format("two runs have the id {}", quote(id->text)),
+                        "give each run an id of its own");
+    }
     runs.push_back({costmodel::stem_of(file),
                     written.defaults != nullptr ? merged(*written.defaults, run) : run});
   }

@@ -72,7 +72,7 @@ std::string the_one(const ConfigPath& path, const std::string& kind, const std::
                             : kind == "stacks" ? "framework is"
                                                : "cluster is";
   throw ConfigError(mark, fmt::format("no {} called {}", what, quote(word)),
-                    costmodel::known_names(word, known));
+                    costmodel::known_names(lower_case(word), known));
 }
 
 // The device of a cluster's file, "" where it has none of its own.

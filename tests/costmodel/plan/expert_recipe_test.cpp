@@ -294,6 +294,8 @@ TEST_CASE("recipes read back, and what is misspelt is told") {
   CHECK(refused("", ", recompute: {modules: [mla_up]}").find("mla_up_proj") != std::string::npos);
   CHECK(refused(", overlap: {cuda_graph: [atn]}", "").find("attn") != std::string::npos);
   CHECK(refused("", ", recompute: {modules: []}").find("list of modules") != std::string::npos);
+  CHECK(refused("", ", recompute: [full]").find("write none, selective or full;") !=
+        std::string::npos);
 }
 
 TEST_CASE("DeepEP and HybridEP run on devices that have their kernels, and leave some of it") {

@@ -63,6 +63,29 @@ TEST_CASE("evidence has kinds by key; what they leave of the iteration is in no 
   CHECK_THROWS_AS(planner::read_evidence_runs({file("product: 0.5")}), costmodel::ConfigError);
 }
 
+TEST_CASE("an evidence file names each run once, and each run measured something") {
+  const program::Scratch folder;
+  const auto fault = [&](const std::string& first, const std::string& second,
+                         const std::string& measured) {
+    std::string text = "runs:\n";
+    for (const std::string& id : {first, second})
+      text += "- {id: " + id + ", model: gpt2-medium, measured: {" + measured + "}}\n";
+    folder.write("runs.yaml", text);
+    try {
+      planner::read_evidence_runs({(folder.path() / "runs.yaml").string()});
+    } catch (const costmodel::ConfigError& e) {
+      return std::string(e.what());
+    }
+    return std::string();
+  };
+  CHECK(fault("a", "b", "iteration_s: 1").empty());
+  CHECK(fault("a", "b", "fits: false").empty());
+  CHECK(fault("a", "a", "iteration_s: 1").find("runs.yaml:3:8: two runs have the id 'a'; give") !=
+        std::string::npos);
+  CHECK(fault("a", "b", "").find("run a measured nothing; write what was measured: iteration_s") !=
+        std::string::npos);
+}
+
 // What is known to stay off, and why, stands in docs/kernels.md.
 TEST_CASE("kinds of the profiled iterations are within a tenth in the mean, but for the host's") {
   const auto rows = planner::validate(

@@ -80,6 +80,7 @@ TEST_CASE("unknown words are answered with the nearest") {
   const auto fault = [](const std::string& command) { return in_process::printed(command); };
   CHECK(contains(fault("plan llama-3-8b --gpus 8xh1000"), "did you mean 'h100'?"));
   CHECK(contains(fault("plan llama-3-8b --gpus 8xrtx4080"), "did you mean 'rtx-4090'?"));
+  CHECK(contains(fault("plan llama-3-8b --gpus 8xH101"), "did you mean 'h100'?"));
   CHECK(contains(fault("plan llama-3-8b --gpus 8xt4"), "no cluster of device 't4' is described"));
   CHECK(contains(fault("plan llama-3-8b --gpus 8xh100 --framework megatrn"),
                  "did you mean 'megatron'?"));
