@@ -32,7 +32,7 @@ void for_each_tier(const GroupLayout& group, Visit visit) {
 // step of NCCL's buffer (4 MiB in 8 steps: DEFAULT_BUFFSIZE and NCCL_STEPS).
 constexpr double piece_bytes = 512 * 1024.0;
 
-// Until the last rank of a pipeline has its first piece, apart from latencies; the slowest hop's is
+// Until the last rank of a pipeline has its first piece, without latencies; the slowest hop's is
 // part of the transfer.
 Seconds first_piece(Bytes message, const GroupLayout& group, const ClusterSpec& cluster) {
   Seconds all, slowest;

@@ -19,10 +19,11 @@ constexpr Counts each(int forward, int input_gradient, int weight_gradient = 0) 
 constexpr Counts module = each(3, 2, 2);
 
 // With operands in 8 bits or less the module also casts its input and its weight, and keeps their
-// scales: 2.7 times the calls, between the more than twice of TransformerEngine issue 761 (April
-// 2024, forward) and the 3.6 times of issue 445 (October 2023, both passes). Runs of NeMo and of
-// MLPerf's LoRA in fp8 whose device has little to do leave 8 to 9 for forward.
-constexpr Counts narrow_module = each(8, 5, 5);
+// scales. Forward takes more than twice as long so (TransformerEngine issue 761, April 2024), both
+// passes 3.6 times as long in an early version (issue 445, October 2023). Runs of NeMo and of
+// MLPerf's LoRA in fp8 whose device has little to do leave 8 to 9 calls for forward; what backward
+// takes more is assumed to be as much again.
+constexpr Counts narrow_module = each(8, 4, 4);
 
 // A product outside of Transformer Engine (tensor_parallel/layers.py): the logits, and an adapter's.
 constexpr Counts plain_product = each(2, 1, 1);
@@ -35,7 +36,8 @@ Counts of_linear(const Linear& op, Site site, bool narrow) {
 }
 
 // For each expert of a rank a grouped product launches its kernel, and a cast of narrow operands
-// (pytorch/module/grouped_linear.py, general_grouped_gemm and split_quantize: loops in C++). Every
+// (pytorch/module/grouped_linear.py, general_grouped_gemm and split_quantize: loops in C++); for
+// those it gathers quantizers expert by expert and splits its input, two calls of forward. Every
 // weight, and every bias, is a parameter: backward finds its main_grad and makes its dummy
 // gradient, autograd accumulates that, and a hook of DistributedDataParallel counts it
 // (_make_backward_post_hook, register_grad_ready), each as long as a launch. TransformerEngine
@@ -43,7 +45,8 @@ Counts of_linear(const Linear& op, Site site, bool narrow) {
 // (configs/microbench/host.yaml).
 Counts of_grouped(const GroupedLinear& op, bool narrow) {
   const auto local = static_cast<int>(op.experts), casts = narrow ? local : 0;
-  Counts counts = module;
+  Counts counts = narrow ? narrow_module : module;
+  if (narrow) counts.forward.calls += 2;
   counts.forward.launches = local + casts;
   counts.input_gradient.launches = local + casts;
   counts.weight_gradient.launches = local + 4 * (op.bias ? 2 : 1) * local;

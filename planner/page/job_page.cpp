@@ -17,6 +17,7 @@
 #include "planner/page/svg_chart.hpp"
 #include "planner/report/html_table.hpp"
 #include "planner/report/log_report.hpp"
+#include "planner/search/grid_search.hpp"
 
 namespace planner {
 
@@ -39,8 +40,6 @@ font-size:13.5px;font-variant-numeric:tabular-nums}.step p b{white-space:nowrap;
 .tile b{font-size:21px}.chart svg{height:190px}}
 </style>
 )";
-
-std::string per_cent(double share) { return fmt::format("{:.0f} %", 100 * share); }
 
 bool refused(const JobReport& job) { return job.diagnosis && !job.diagnosis->refusals.empty(); }
 
@@ -203,7 +202,7 @@ std::string cause_html(const Culprit& c, const JobReport& job, bool open) {
     constexpr double visible = 0.02;
     if (excess > job.estimate.iteration * visible) {
       const double share = (c.predicted.iteration - job.estimate.iteration) / excess;
-      takes += fmt::format(", {} of the time beyond what is predicted", per_cent(share));
+      takes += fmt::format(", {} of the time beyond what is predicted", fmt::format("{:.0f} %", 100 * share));
     }
     add("It would take", takes);
     if (c.gained.value > 0) {
@@ -213,12 +212,12 @@ std::string cause_html(const Culprit& c, const JobReport& job, bool open) {
   }
   add("Do", c.remedy);
   add("What settles it", c.test);
-  add("Before the log", fmt::format("{}: {}", per_cent(c.prior), c.because));
-  const std::vector<BarPart> bar{{"tp", c.probability, per_cent(c.probability), false}};
+  add("Before the log", fmt::format("{}: {}", chance_text(c.prior), c.because));
+  const std::vector<BarPart> bar{{"tp", c.probability, chance_text(c.probability), false}};
   return fmt::format(
       "<details class=\"cause\"{}><summary><b>{}</b>{}{}</summary><dl>{}</dl></details>\n",
-      open ? " open" : "", per_cent(c.probability), html_text(c.what),
-      bar_svg(bar, 1, 0, per_cent(c.probability)), facts);
+      open ? " open" : "", chance_text(c.probability), html_text(c.what),
+      bar_svg(bar, 1, 0, chance_text(c.probability)), facts);
 }
 
 std::string causes_section(const JobReport& job) {
@@ -247,7 +246,7 @@ std::string help_section(const JobReport& job) {
   for (const JobChange& c : job.changes) {
     html += fmt::format("<li>{} {}: {:.1f} % faster (chance that it is faster {})</li>\n",
                         html_text(c.knob), html_text(c.change), 100 * (1 / c.ratio - 1),
-                        per_cent(c.probability));
+                        chance_text(c.probability));
   }
   return section("What would help, one change at a time",
                  html.empty() ? "" : "<ul>\n" + html + "</ul>\n");

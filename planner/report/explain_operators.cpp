@@ -129,8 +129,12 @@ std::vector<OperatorTime> operator_times(LayerKind kind, const ParallelPlan& ask
     add_steps(steps, list, pricing, &OperatorTime::backward, operators);
   const Passes layer = passes_of(evaluator.layer(kind, plan, Recomputed::nothing), split);
   const Passes sum = sum_of(operators);
-  const Seconds forward = layer.forward - sum.forward, backward = layer.backward - sum.backward;
-  if (!is_rounding(forward, layer.forward) || !is_rounding(backward, layer.backward))
+  const auto waited = [](Seconds all, Seconds listed) {
+    return is_rounding(all - listed, all) ? Seconds(0) : all - listed;
+  };
+  const Seconds forward = waited(layer.forward, sum.forward),
+                backward = waited(layer.backward, sum.backward);
+  if (forward.value != 0 || backward.value != 0)
     operators.push_back({"waiting for the host's launches", "", {}, forward, backward, {}});
   return operators;
 }

@@ -11,14 +11,13 @@
 #include "costmodel/plan/plan_text.hpp"
 #include "planner/report/log_report.hpp"
 #include "planner/report/report_tables.hpp"
+#include "planner/search/grid_search.hpp"
 
 namespace planner {
 
 using namespace costmodel;
 
 namespace {
-
-std::string per_cent(double share) { return fmt::format("{:.0f} %", 100 * share); }
 
 // "23 % slower", "4 % faster", "12 times as long".
 std::string slower_text(double ratio) {
@@ -44,7 +43,7 @@ const Culprit& job_suspect(const JobDiagnosis& d) { return d.culprits[unsettled(
 std::string job_verdict(const JobReport& job) {
   const JobDiagnosis& d = *job.diagnosis;
   const Culprit& first = job_suspect(d);
-  const std::string chance = per_cent(first.probability);
+  const std::string chance = chance_text(first.probability);
   if (first.name == "as-configured" && job.log->pace.median < job.estimate.interval.low) {
     return fmt::format(
         "Nothing slows this job ({}): it is faster than its interval, so the prediction or the "
@@ -58,7 +57,7 @@ std::string job_verdict(const JobReport& job) {
   if (unsettled(d)) {
     return fmt::format(
         "This log does not settle it. Nothing may be wrong ({}); the likeliest fault ({}): {}.",
-        per_cent(d.culprits.front().probability), chance, first.what);
+        chance_text(d.culprits.front().probability), chance, first.what);
   }
   const char* how =
       first.probability >= clear ? "Most likely" : "This log does not settle it; likeliest";
@@ -110,7 +109,7 @@ Table change_table(const JobReport& job) {
     t.rows.push_back(
         {fmt::format("{} {}", c.knob, c.change), format_seconds(now * c.ratio),
          fmt::format("{} to {}", format_seconds(now * c.low), format_seconds(now * c.high)),
-         fmt::format("{:.1f} %", 100 * (1 / c.ratio - 1)), per_cent(c.probability),
+         fmt::format("{:.1f} %", 100 * (1 / c.ratio - 1)), chance_text(c.probability),
          format_gib(c.peak), c.breaks_fixed ? "(fixed by the scenario)" : ""});
   }
   return t;
@@ -131,7 +130,7 @@ std::string best_text(const JobReport& job) {
       "{} "
       "that it is faster at all): {}.",
       100 * (1 / c.ratio - 1), format_seconds(now * c.ratio), format_seconds(now * c.low),
-      format_seconds(now * c.high), per_cent(c.probability), c.change);
+      format_seconds(now * c.high), chance_text(c.probability), c.change);
 }
 
 }  // namespace
@@ -156,7 +155,7 @@ Table culprit_table(const JobDiagnosis& d) {
   for (const Culprit& c : d.culprits) {
     if (c.probability < least_told && !t.rows.empty()) continue;
     const bool none = c.name == "none-of-these";
-    t.rows.push_back({per_cent(c.probability), per_cent(c.prior), c.name, c.what,
+    t.rows.push_back({chance_text(c.probability), chance_text(c.prior), c.name, c.what,
                       none ? "" : format_seconds(c.predicted.iteration),
                       none || c.gained.value <= 0 ? "" : format_seconds(c.gained)});
   }
@@ -232,7 +231,7 @@ std::string culprit_text(const JobReport& job, const ReportStyle& style) {
       continue;
     ++others;
     text +=
-        bullet(fmt::format("Or ({}): {}. {}", per_cent(c.probability), c.what, c.remedy), style);
+        bullet(fmt::format("Or ({}): {}. {}", chance_text(c.probability), c.what, c.remedy), style);
   }
   text += bullet(escaped(inseparable_text(d), style), style);
   if (first.probability < clear && job.log->parts.empty())

@@ -54,7 +54,7 @@ TEST_CASE("a product that casts its operands keeps the host longer, one outside 
     return host_calls(node, pass, {.narrow = narrow}).calls;
   };
   for (const Pass pass : {Pass::forward, Pass::input_gradient, Pass::weight_gradient}) {
-    CHECK(calls(false, true, pass) > 2 * calls(false, false, pass));
+    CHECK(calls(false, true, pass) >= 2 * calls(false, false, pass));
     CHECK(calls(true, true, pass) == calls(true, false, pass));
     CHECK(calls(true, true, pass) < calls(false, false, pass));
   }

@@ -70,7 +70,7 @@ TEST_CASE(
       "ffn_hidden: 4096, vocab: 32128}\n"
       "cluster: {base: dgx-h100, devices: 4}\n"
       "training: {global_batch: 16, sequence: 2048, decoder_sequence: 512, "
-      "stack: megatron-core-2025}\n"
+      "stack: megatron-core-2025, overlap: {cuda_graph: true}}\n"
       "plan: {tp: 1, recompute: none, zero: 0}\n");
   std::vector<planner::StageChoice> choices;
   const auto problem = *planner::StageOptions(s, 0, {1, false}, choices).problem();
