@@ -47,24 +47,24 @@ Seconds first_piece(Bytes message, const GroupLayout& group, const ClusterSpec& 
   return all - slowest;
 }
 
-Seconds fixed_of(CollectiveKind kind, Bytes message, const GroupLayout& group,
-                 const ClusterSpec& cluster) {
+bool in_pieces(CollectiveKind kind) {
+  return kind == CollectiveKind::broadcast || kind == CollectiveKind::reduce;
+}
+
+Seconds fixed_of(const GroupLayout& group, const ClusterSpec& cluster) {
   const int outermost = group.outermost();
-  if (outermost < 0) return Seconds(0);
-  const Seconds fixed = cluster.tiers[static_cast<std::size_t>(outermost)].fixed;
-  const bool pipelined = kind == CollectiveKind::broadcast || kind == CollectiveKind::reduce;
-  return pipelined ? fixed + first_piece(message, group, cluster) : fixed;
+  return outermost < 0 ? Seconds(0) : cluster.tiers[static_cast<std::size_t>(outermost)].fixed;
 }
 
 // Adds up the terms that `visit_terms` tells: the slowest transfer, and every hop.
 template <class VisitTerms>
-Seconds time_of(VisitTerms visit_terms, Seconds fixed, const ClusterSpec& cluster) {
+Seconds time_of(VisitTerms visit_terms, const GroupLayout& group, const ClusterSpec& cluster) {
   Seconds transfer, latency;
   visit_terms([&](const TierTerm& term) {
     transfer = max(transfer, term.carried / term.rate);
     latency += term.hops * cluster.tiers[term.tier].latency;
   });
-  return fixed + latency + transfer;
+  return fixed_of(group, cluster) + latency + transfer;
 }
 
 // `sent` bytes travel over every edge of the ring, in `laps` laps.
@@ -217,11 +217,16 @@ CollectiveTerms collective_terms(CollectiveKind kind, Bytes message, const Group
   if (group.size == 1 || message.value == 0) return {};
   if (algorithm == Algorithm::hierarchical && kind == CollectiveKind::all_reduce)
     return hierarchical_terms(message, group, cluster);
-  CollectiveTerms terms{fixed_of(kind, message, group, cluster), {}, {}};
+  CollectiveTerms terms{fixed_of(group, cluster), {}, {}};
   with_terms(kind, message, group, cluster, algorithm, [&](auto visit_terms) {
     visit_terms([&](const TierTerm& term) { terms.tiers.push_back(term); });
-    terms.time = time_of(visit_terms, terms.fixed, cluster);
+    terms.time = time_of(visit_terms, group, cluster);
   });
+  if (in_pieces(kind)) {
+    const Seconds piece = first_piece(message, group, cluster);
+    terms.fixed += piece;
+    terms.time += piece;
+  }
   return terms;
 }
 
@@ -238,10 +243,14 @@ Seconds collective_time(CollectiveKind kind, Bytes message, const GroupLayout& g
       return (group.size - 1) * transfer_time(message / group.size,
                                               static_cast<std::size_t>(group.outermost()),
                                               group.stride, cluster);
+    case CollectiveKind::broadcast:
+    case CollectiveKind::reduce:
+      return time_of(ring_terms(collective_bytes(kind, message, group.size), 1, group, cluster),
+                     group, cluster) +
+             first_piece(message, group, cluster);
     default:
-      return with_terms(kind, message, group, cluster, algorithm, [&](auto visit_terms) {
-        return time_of(visit_terms, fixed_of(kind, message, group, cluster), cluster);
-      });
+      return with_terms(kind, message, group, cluster, algorithm,
+                        [&](auto visit_terms) { return time_of(visit_terms, group, cluster); });
   }
 }
 

@@ -123,10 +123,11 @@ Band percentiles(const Evidence& evidence, const Widening& widening, const Band&
   return {std::min(0.0, mixed(0.05, prior.low)), std::max(0.0, mixed(0.95, prior.high))};
 }
 
-// Those percentiles, stretched until each source left out in turn is held by the others'.
+// Those percentiles, stretched until each source left out in turn is held by the others': by the
+// sources' weights, and run by run.
 Band band(const Evidence& evidence, const Widening& widening, const Band& prior,
           const Evidence::Sources& without, const std::string& lineage = "") {
-  Weighted needed;
+  Weighted needed, by_run;
   for (const auto& source : evidence.sources()) {
     if (without.contains(source)) continue;
     Evidence::Sources others = without;
@@ -136,13 +137,15 @@ Band band(const Evidence& evidence, const Widening& widening, const Band& prior,
       const double width = evidence.width(widening, *runs.traits, others);
       for (const double residual : runs.residuals) {
         const double r = residual / width;
-        needed.emplace_back(std::max(r / by_others.low, r / by_others.high),
-                            evidence.weight(source));
+        const double stretch = std::max(r / by_others.low, r / by_others.high);
+        needed.emplace_back(stretch, evidence.weight(source));
+        by_run.emplace_back(stretch, 1);
       }
     }
   }
   const Band own = percentiles(evidence, widening, prior, without, lineage);
-  const double stretch = std::max(1.0, weighted_quantile(needed, 0.9));
+  const double stretch =
+      std::max({1.0, weighted_quantile(needed, 0.9), weighted_quantile(by_run, 0.9)});
   return {own.low * stretch, own.high * stretch};
 }
 

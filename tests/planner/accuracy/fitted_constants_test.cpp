@@ -153,7 +153,6 @@ TEST_CASE("no constant rests on one run, and those of one model or one source ar
         "Blackwell products, nvfp4 by megatron-bridge; "
         "Element-wise kernels of llm-foundry by llm-foundry; "
         "Computation beside the collectives of FSDP 1 by llm-foundry; "
-        "Computation during the collectives of FSDP 1, PyTorch 2.2 and later by fms-fsdp; "
         "InfiniBand of the vTrain cluster by vtrain-multi; "
         "Ethernet of AWS p3 by alpa-e2e; "
         "nanotron, host at a tensor-parallel collective by ultrascale; "
