@@ -334,8 +334,7 @@ LayerCost layer_cost(const OpList& list, Recomputed what, const Pricing& pricing
     cost.recompute.host += cost.recompute.kernels * pricing.recomputed;
     wait_for_host(cost.recompute, cost.recompute.host);
   }
-  if (pricing.host_call.value > 0)
-    add_checkpoints(list, what, pricing, cost);
+  if (pricing.host_call.value > 0) add_checkpoints(list, what, pricing, cost);
   cost.footprint = footprint(list, what);
   if (list.adapted) add_frozen(list, pricing, cost);
   if (std::ranges::any_of(list.nodes, attends_in_samples, &Node::op))

@@ -25,7 +25,8 @@ constexpr Counts module = each(3, 2, 2);
 // takes more is assumed to be as much again.
 constexpr Counts narrow_module = each(8, 4, 4);
 
-// A product outside of Transformer Engine (tensor_parallel/layers.py): the logits, and an adapter's.
+// A product outside of Transformer Engine (tensor_parallel/layers.py): the logits, and an
+// adapter's.
 constexpr Counts plain_product = each(2, 1, 1);
 
 // router_gating_linear: a function of its own, with the cast of its input.

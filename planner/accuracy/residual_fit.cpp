@@ -12,7 +12,7 @@ using namespace costmodel;
 
 namespace {
 
-constexpr double weight_power = 0.75;
+constexpr double weight_power = 0.9;
 constexpr double prior_sources = 2;
 constexpr int lineage_sources = 8;
 
@@ -123,11 +123,10 @@ Band percentiles(const Evidence& evidence, const Widening& widening, const Band&
   return {std::min(0.0, mixed(0.05, prior.low)), std::max(0.0, mixed(0.95, prior.high))};
 }
 
-// Those percentiles, stretched until each source left out in turn is held by the others': by the
-// sources' weights, and run by run.
+// Those percentiles, stretched until each source left out in turn is held by the others'.
 Band band(const Evidence& evidence, const Widening& widening, const Band& prior,
           const Evidence::Sources& without, const std::string& lineage = "") {
-  Weighted needed, by_run;
+  Weighted needed;
   for (const auto& source : evidence.sources()) {
     if (without.contains(source)) continue;
     Evidence::Sources others = without;
@@ -137,15 +136,13 @@ Band band(const Evidence& evidence, const Widening& widening, const Band& prior,
       const double width = evidence.width(widening, *runs.traits, others);
       for (const double residual : runs.residuals) {
         const double r = residual / width;
-        const double stretch = std::max(r / by_others.low, r / by_others.high);
-        needed.emplace_back(stretch, evidence.weight(source));
-        by_run.emplace_back(stretch, 1);
+        needed.emplace_back(std::max(r / by_others.low, r / by_others.high),
+                            evidence.weight(source));
       }
     }
   }
   const Band own = percentiles(evidence, widening, prior, without, lineage);
-  const double stretch =
-      std::max({1.0, weighted_quantile(needed, 0.9), weighted_quantile(by_run, 0.9)});
+  const double stretch = std::max(1.0, weighted_quantile(needed, 0.9));
   return {own.low * stretch, own.high * stretch};
 }
 

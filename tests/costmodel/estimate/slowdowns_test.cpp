@@ -251,8 +251,8 @@ TEST_CASE("ranks that own complete parameters broadcast them one after the other
     plan.zero = 1;
     const PlanCost cost = Evaluator(model, cluster, training).cost(plan);
     const Bytes all(cost.ranks[0].weights.all * gather_bytes_per_parameter(training));
-    const Seconds each = collective_time(CollectiveKind::broadcast, all / dp,
-                                         layout_of(dp, 1, cluster), cluster);
+    const Seconds each =
+        collective_time(CollectiveKind::broadcast, all / dp, layout_of(dp, 1, cluster), cluster);
     CHECK(relative_error(cost.ranks[0].after.gather_exposed.value, (dp * each).value) <= 1e-9);
     CHECK(estimate_of(cluster, training, plan).traffic.send == all);
   }

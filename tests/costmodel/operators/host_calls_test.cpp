@@ -48,7 +48,8 @@ TEST_CASE("a product of experts launches a kernel for each, and a cast of narrow
   CHECK(host_calls(eight, Pass::weight_gradient, {}).launches > 2 * many.launches);
 }
 
-TEST_CASE("a product that casts its operands keeps the host longer, one outside the module shorter") {
+TEST_CASE(
+    "a product that casts its operands keeps the host longer, one outside the module shorter") {
   const auto calls = [](bool wide, bool narrow, Pass pass) {
     const Node node{Site::qkv, Linear{.m = 64, .n = 64, .k = 64, .wide = wide}, {}};
     return host_calls(node, pass, {.narrow = narrow}).calls;
@@ -179,7 +180,8 @@ TEST_CASE("more experts of a rank cost launches and no calls") {
   CHECK((many.forward.host - few.forward.host).value == doctest::Approx(32 * start.value));
 }
 
-TEST_CASE("a small eager layer without experts takes as long as its host, and one in a graph does not") {
+TEST_CASE(
+    "a small eager layer without experts takes as long as its host, and one in a graph does not") {
   const auto yaml = [](const std::string& graph, int cp, const std::string& precision) {
     return fmt::format(
         "model: llama-3-8b\ncluster: {{base: dgx-h100, devices: 8}}\n"

@@ -78,7 +78,7 @@ TEST_CASE("few sources are held by the default band, and one far off widens it")
 
 TEST_CASE("a source of many runs does not decide alone") {
   RefitResult grid = even_sources(40);
-  // More than a tenth of the runs; as 53 of 700 when a source counts as the power 3/4 of its runs.
+  // More than a tenth of the runs; less when a source counts as the power 0.9 of its runs.
   for (int i = 0; i < 200; ++i) grid.runs.push_back(run("grid", i % 2 == 0 ? 0.3 : -0.3));
   CHECK(fit_residuals(grid, 0.1)->of(false).high < 0.2);
 }
