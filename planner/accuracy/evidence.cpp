@@ -1,5 +1,7 @@
 #include "planner/accuracy/evidence.hpp"
 
+#include <fmt/format.h>
+
 #include <numeric>
 #include <set>
 #include <sstream>

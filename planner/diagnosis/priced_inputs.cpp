@@ -320,12 +320,13 @@ void add_framework(Inputs& inputs) {
 
 void add_calls(Inputs& inputs) {
   if (!inputs.scenario().training.stack.host.counts_calls) return;
-  for (std::size_t g = 0; g < groups_of(inputs.scenario().cluster).size(); ++g)
+  for (std::size_t g = 0; g < groups_of(inputs.scenario().cluster).size(); ++g) {
     OfDevice(inputs, g).add({.key = "launch.call_s",
                              .name = "host time of a call",
                              .unit = Dimension::time,
                              .spread = of_host_times},
                             &DeviceSpec::host_call);
+  }
 }
 
 void add_experts(Inputs& inputs) {
