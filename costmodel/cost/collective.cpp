@@ -245,9 +245,7 @@ Seconds collective_time(CollectiveKind kind, Bytes message, const GroupLayout& g
                                               group.stride, cluster);
     case CollectiveKind::broadcast:
     case CollectiveKind::reduce:
-      return time_of(ring_terms(collective_bytes(kind, message, group.size), 1, group, cluster),
-                     group, cluster) +
-             first_piece(message, group, cluster);
+      return collective_terms(kind, message, group, cluster, algorithm).time;
     default:
       return with_terms(kind, message, group, cluster, algorithm,
                         [&](auto visit_terms) { return time_of(visit_terms, group, cluster); });

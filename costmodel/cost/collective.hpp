@@ -10,9 +10,9 @@
 // uses the faster of ring and double binary tree (Sanders et al. 2009). Broadcast and reduce go
 // along the ring once, in pieces, as in NCCL, which has no other algorithm for them
 // (src/graph/tuning.cc): what the first piece takes to the last rank is part of their fixed time;
-// scatter and gather use the root's own link at every tier. Measured times
-// replace the formula when one tier alone connects all ranks and has a table for the kind and the
-// number of ranks, unless the caller selects an algorithm.
+// scatter and gather use the root's own link at every tier. Measured times replace the formula when
+// one tier alone connects all ranks and has a table for the kind and the number of ranks, unless
+// the caller selects an algorithm.
 #pragma once
 
 #include <vector>

@@ -1,7 +1,7 @@
 // What the host of an eager layer does, as Megatron-LM with Transformer Engine runs it: calls that
-// Python or autograd makes one by one, and launches that loops in C++ make. Counted
-// in NVIDIA/Megatron-LM @d98e8a64dd and NVIDIA/TransformerEngine; the source of each count stands
-// at it.
+// Python or autograd makes one by one, and launches that loops in C++ make. Counted in
+// NVIDIA/Megatron-LM @d98e8a64dd and NVIDIA/TransformerEngine; the source of each count stands at
+// it.
 #pragma once
 
 #include "costmodel/base/pass.hpp"
@@ -31,7 +31,7 @@ struct LayerCalls {
   bool latent = false;     // attention comes from latent vectors
   bool fused_router = false;
   bool fused_rotary = true;
-  int cp = 1;
+  int cp = 1;              // ranks along the ring of keys and values
 };
 
 // Of a pass of one operator.

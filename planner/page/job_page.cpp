@@ -202,8 +202,7 @@ std::string cause_html(const Culprit& c, const JobReport& job, bool open) {
     constexpr double visible = 0.02;
     if (excess > job.estimate.iteration * visible) {
       const double share = (c.predicted.iteration - job.estimate.iteration) / excess;
-      takes += fmt::format(", {} of the time beyond what is predicted",
-                           fmt::format("{:.0f} %", 100 * share));
+      takes += fmt::format(", {:.0f} % of the time beyond what is predicted", 100 * share);
     }
     add("It would take", takes);
     if (c.gained.value > 0) {
