@@ -31,7 +31,7 @@ struct LayerCalls {
   bool latent = false;     // attention comes from latent vectors
   bool fused_router = false;
   bool fused_rotary = true;
-  int cp = 1;              // ranks along the ring of keys and values
+  int cp = 1;  // ranks along the ring of keys and values
 };
 
 // Of a pass of one operator.
