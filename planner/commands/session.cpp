@@ -155,6 +155,23 @@ CommandResult unanswered(const Session& session, std::string report) {
   return {no_answer, {}, {}, std::move(report)};
 }
 
+namespace {
+
+std::string changed_command(Options options, const std::vector<std::string>& settings) {
+  const auto key = [](const std::string& setting) { return setting.substr(0, setting.find('=')); };
+  const auto changed = [&](const std::string& own) {
+    return std::ranges::any_of(settings, [&](const auto& s) { return key(s) == key(own); });
+  };
+  auto& all = options.assignments;
+  const auto typed = all.begin() + static_cast<std::ptrdiff_t>(options.derived);
+  all.erase(std::remove_if(typed, all.end(), changed), all.end());
+  all.insert(all.end(), settings.begin(), settings.end());
+  return "shardplan " + options.command + " " + scenario_text(options) +
+         (options.to.empty() ? "" : " --to " + options.to);
+}
+
+}  // namespace
+
 OtherStacks other_stacks(const Session& session) {
   const auto read = [&session](const std::vector<std::string>& more) {
     auto assignments = session.options.assignments;
@@ -166,8 +183,9 @@ OtherStacks other_stacks(const Session& session) {
           [read](const std::string& method, const std::string& stack) {
             return read({"training.fine_tuning.method=" + method, "training.stack=" + stack});
           },
-          "shardplan " + session.options.command + " " + scenario_text(session.options) +
-              (session.options.to.empty() ? "" : " --to " + session.options.to)};
+          [&session](const std::vector<std::string>& settings) {
+            return changed_command(session.options, settings);
+          }};
 }
 
 CommandResult no_plan(const Session& session, const Scenario& s, const SearchResult& found,

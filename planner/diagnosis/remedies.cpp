@@ -161,13 +161,16 @@ void add_single_changes(const Estimate& estimate, Scenario s, Attempts& attempts
   attempts.own = nullptr;
 }
 
-// The best plan of the scenario, or where none fits, of the scenario changed.
+// The best plan of the scenario, or where nothing fits, of the scenario changed.
 void add_other_plans(const Estimate& estimate, Scenario s, Attempts& attempts) {
+  const std::size_t single = attempts.remedies.size();
   s.plan = {};
-  try_change(s, "the best plan", {}, attempts);
+  try_change(s, "all keys chosen anew (`plan` may find better)", {}, attempts);
   if (attempts.remedies.empty()) change_scenario(s, attempts);
-  for (Remedy& remedy : attempts.remedies)
+  for (std::size_t i = single; i < attempts.remedies.size(); ++i) {
+    Remedy& remedy = attempts.remedies[i];
     assign_plan(remedy.settings, attempts.asked, estimate.plan, remedy.best.plan);
+  }
 }
 
 }  // namespace
@@ -176,13 +179,7 @@ std::string Remedy::sentence() const {
   std::string text = fmt::format("{}: {} fits in {} (chance {}) and takes {}", what,
                                  to_string(best.plan), format_bytes(best.peak),
                                  chance_text(probability), format_seconds(best.iteration));
-  if (command.empty()) return text;
-  text += "; " + command;
-  for (const std::string& setting : settings) {
-    const bool plain = setting.find_first_of(" {[") == std::string::npos;
-    text += plain ? " --set " + setting : fmt::format(" --set '{}'", setting);
-  }
-  return text;
+  return command ? text + "; " + command(settings) : text;
 }
 
 std::vector<std::string> sentences_of(const std::vector<Remedy>& remedies) {
@@ -203,7 +200,7 @@ std::vector<Remedy> fitting_changes(const Estimate& estimate, const Scenario& sc
   for (const double margin : {scenario.search.memory_margin, 0.0}) {  // tightly, if not otherwise
     s.search.memory_margin = margin;
     add_single_changes(estimate, s, attempts);
-    if (attempts.remedies.empty()) add_other_plans(estimate, s, attempts);
+    add_other_plans(estimate, s, attempts);
     if (!attempts.remedies.empty()) break;
   }
   cheapest_first(attempts.remedies);

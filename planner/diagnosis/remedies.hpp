@@ -11,6 +11,10 @@
 
 namespace planner {
 
+// The command that makes a change, as text: the one that was typed, with these settings in place of
+// those that it gives the same keys.
+using ChangedCommand = std::function<std::string(const std::vector<std::string>& settings)>;
+
 // Stacks by which a scenario may be read again.
 struct OtherStacks {
   std::vector<std::string> names;
@@ -18,8 +22,7 @@ struct OtherStacks {
   // Its fine-tuning by another method, on its own stack or on another one. Throws ConfigError.
   std::function<costmodel::Scenario(const std::string& method, const std::string& stack)> adapted =
       {};
-  // The command that plans the scenario, to which --set is added; empty: none is printed.
-  std::string command = {};
+  ChangedCommand command = {};  // empty: none is printed
 };
 
 // A change with which something fits, and what then does.
@@ -29,7 +32,7 @@ struct Remedy {
   costmodel::Estimate best;
   double probability = 0;          // that it fits
   costmodel::Seconds device_time;  // of all devices, for a token
-  std::string command;             // that does so; empty: none is printed
+  ChangedCommand command;          // empty: none is printed
   std::string sentence() const;
 };
 std::vector<std::string> sentences_of(const std::vector<Remedy>& remedies);
@@ -45,11 +48,11 @@ struct Diagnosis {
 Diagnosis diagnose(const costmodel::Scenario& scenario, const SearchResult& failed,
                    const OtherStacks& stacks = {}, const std::function<bool()>& stopped = {});
 
-// Single changes with which a plan that does not fit would: of a key of the plan, to the nearest
-// value that fits, and of what is trained, with the plan as it is; in the same order. Where none
-// helps, the best plan of the scenario; where no plan fits, changes of the scenario with their best
-// plans; and at last all of these in all of the memory. Empty for one that fits and where stages
-// have sizes of their own.
+// Changes with which a plan that does not fit would: of a single key of the plan, to the nearest
+// value that fits, and of what is trained, with the plan as it is; and the best plan of the
+// scenario; in the same order. Where no plan fits, changes of the scenario with their best plans;
+// and at last all of these in all of the memory. Empty for one that fits and where stages have
+// sizes of their own.
 std::vector<Remedy> fitting_changes(const costmodel::Estimate& estimate,
                                     const costmodel::Scenario& scenario,
                                     const OtherStacks& stacks = {},

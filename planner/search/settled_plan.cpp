@@ -26,6 +26,12 @@ std::vector<std::string> layout_notes(const Scenario& scenario, const ParallelPl
                       fmt::join(layers, ", "))};
 }
 
+// Without a plan each device has all of the model, which is seldom what is wanted of several.
+std::vector<std::string> unwritten_notes(const Scenario& scenario) {
+  if (!scenario.plan.written.empty() || scenario.cluster.devices == 1) return {};
+  return {"plan: no key is written, so tp, pp, cp and ep are 1; `--set plan=auto` searches"};
+}
+
 // Stages are even unless their layers are left to the search too.
 Reach reach_of(const Scenario& open) {
   const Reach usual = usual_reach(open);
@@ -108,7 +114,9 @@ std::optional<SettledPlan> settled_plan(const Scenario& scenario, int threads,
   open.plan = with_defaults(scenario);
   if (open.plan.automatic.empty()) {
     const ParallelPlan plan = resolve_plan(scenario);
-    return SettledPlan{plan, false, layout_notes(scenario, plan)};
+    std::vector<std::string> notes = unwritten_notes(scenario);
+    for (auto& note : layout_notes(scenario, plan)) notes.push_back(std::move(note));
+    return SettledPlan{plan, false, std::move(notes)};
   }
   if (!stages_alike(open) && !can_search_meshes(open)) {
     throw ConfigError(

@@ -4,12 +4,14 @@
 #include <algorithm>
 #include <chrono>
 #include <filesystem>
+#include <nlohmann/json.hpp>
 #include <sstream>
 #include <string>
 #include <vector>
 
 #include "tests/costmodel/support/fixtures.hpp"
 #include "tests/planner/support/cli_cases.hpp"
+#include "tests/planner/support/few_plans.hpp"
 #include "tests/run_program.hpp"
 #include "tests/sanitized.hpp"
 
@@ -17,6 +19,7 @@ namespace cli_limits_test {
 
 using cli::llama;
 using fixtures::contains;
+using Json = nlohmann::json;
 using program::Run;
 using program::run;
 using program::Scratch;
@@ -24,15 +27,15 @@ using program::words_of;
 
 namespace {
 
-// With sanitizers numbers are a tenth, and a fiftieth what is priced layer by layer or replayed
-// stage by stage.
+// With sanitizers numbers are a tenth, a fiftieth what is priced layer by layer or replayed stage
+// by stage, and few plans are searched.
 std::string sized(std::string command) {
   if (!sanitized) return command;
   command = program::replaced(command, "100000", "10000");
   command = program::replaced(command, "layers=3000", "layers=300");
   for (const std::string key : {"layers=", "pp:\t", "devices="})
     command = program::replaced(command, key + "10000", key + "2000");
-  return command;
+  return command + few_plans::options_if_sanitized;
 }
 
 }  // namespace
@@ -45,7 +48,7 @@ TEST_CASE("when nothing fits, the status is 3 and the report says why and what w
         "plan llama.yaml --set cluster.devices=1 --set plan={}",
         "plan tiny-gpt-cpu --set model=llama-3-70b --set plan={}"}) {
     CAPTURE(command);
-    const Run text = run(words_of(command), scratch);
+    const Run text = run(words_of(command + few_plans::options_if_sanitized), scratch);
     CHECK(text.status == 3);
     CHECK(contains(text.out, "What stands in the way"));
     CHECK(contains(text.out, "What would help"));
@@ -74,6 +77,27 @@ TEST_CASE("keys written auto of which none fits are predicted by the leanest cho
   CHECK(contains(simulated.err, "note: plan: no choice of tp, recompute fits in memory"));
 }
 
+TEST_CASE("without a plan nothing is split, with a note, and a plan that fits is named") {
+  const Scratch scratch;
+  scratch.write("llama.yaml", llama);
+  const std::string scenario =
+      "evaluate llama.yaml --set plan={} --set model=llama-3-70b --set cluster.devices=64";
+  const auto unsplit = Json::parse(run(words_of(scenario + " --format json"), scratch).out);
+  CHECK(contains(unsplit["notes"].dump(), "no key is written, so tp, pp, cp and ep are 1"));
+  const auto& changes = unsplit["fitting_changes"];
+  const auto chosen = std::ranges::find_if(changes, [](const Json& change) {
+    return contains(change["change"].get<std::string>(), "all keys chosen anew");
+  });
+  REQUIRE(chosen != changes.end());
+  auto words = words_of(scenario + " --format json");
+  for (const Json& setting : (*chosen)["set"])
+    words.insert(words.end(), {"--set", setting.get<std::string>()});
+  const Run fits = run(words, scratch);
+  CHECK(fits.status == 0);
+  CHECK(Json::parse(fits.out)["time"]["iteration_s"] == (*chosen)["iteration_s"]);
+  CHECK_FALSE(contains(fits.out, "no key is written"));
+}
+
 TEST_CASE("an export of which no choice of the keys written auto fits names what would, and how") {
   const Scratch scratch;
   const Run refused = run(words_of("export llama-3-8b --gpus 8xh100 --to megatron --set "
@@ -83,8 +107,8 @@ TEST_CASE("an export of which no choice of the keys written auto fits names what
   CHECK(contains(refused.err, "no choice of micro_batch fits in memory"));
   CHECK_FALSE(contains(refused.err, "Nothing fits"));
   CHECK(contains(refused.err,
-                 "shardplan export llama-3-8b --gpus 8xh100 --set plan.micro_batch=auto --to "
-                 "megatron --set plan.dp=8 --set plan.micro_batch=1 --set plan.zero=2\n"));
+                 "shardplan export llama-3-8b --gpus 8xh100 --set plan.dp=8 --set "
+                 "plan.micro_batch=1 --set plan.zero=2 --to megatron\n"));
   const Run one = run(words_of("export llama-3-8b --gpus 8xh100 --to megatron --set "
                                "plan.dp=8 --set plan.micro_batch=1 --set plan.zero=2"),
                       scratch);
@@ -187,7 +211,7 @@ TEST_CASE("many layers, batches and stages are answered or refused too") {
         "evaluate llama.yaml --set training.global_batch=1000000000",
         "plan llama.yaml --set training.global_batch=1000000000",
         "evaluate llama.yaml --set plan={pp:\t100000} --set model.layers=100000 --set "
-        "cluster.devices=100000"}) {
+        "cluster.devices=100000 --set training.global_batch=4"}) {
     CAPTURE(command);
     const Run done = run(words_of(sized(command)), scratch);
     const bool clean = done.status == 0 || done.status == 2 || done.status == 3;

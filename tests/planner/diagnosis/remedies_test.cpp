@@ -2,6 +2,8 @@
 #include "planner/diagnosis/remedies.hpp"
 
 #include <doctest/doctest.h>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
@@ -136,14 +138,17 @@ TEST_CASE("a fine-tuning that nothing fits is told what LoRA and QLoRA need") {
                  "adapters beside a frozen base of 16 bits: training.fine_tuning.method=lora: ") >=
         0);
   // What does not say that it is a pretraining may be a fine-tuning.
-  const planner::OtherStacks with_command{{}, {}, tuned, "shardplan plan a.yaml"};
+  const planner::OtherStacks with_command{{}, {}, tuned, [](const auto& settings) {
+                                            return fmt::format("plan a {}",
+                                                               fmt::join(settings, " "));
+                                          }};
   const Diagnosis unsaid = diagnosed(tuned("", "torchtitan"), with_command);
   const int adapted = place_of(unsaid,
                                "if it is a fine-tuning, adapters beside a frozen base of 16 bits: "
                                "training.fine_tuning.method=lora and training.stack=peft: ");
   REQUIRE(adapted >= 0);
   CHECK(unsaid.remedies[static_cast<std::size_t>(adapted)].sentence().ends_with(
-      "; shardplan plan a.yaml --set training.fine_tuning.method=lora --set training.stack=peft"));
+      "; plan a training.fine_tuning.method=lora training.stack=peft"));
 }
 
 namespace {
