@@ -157,6 +157,8 @@ void MapReader::unknown(const Value::Entry& entry, const std::vector<std::string
     remedy = fmt::format("did you mean '{}'?", elsewhere);
   } else if (keys.size() == 1) {
     remedy = fmt::format("did you mean '{}'?", keys.front());
+  } else if (!near.empty() && keys.size() > most_named) {  // too many to be read on a line
+    remedy = fmt::format("did you mean {}? `shardplan list keys WORD` finds others", quote(near));
   }
   // A file that has nothing of a scenario is another file, of which nothing is shown.
   const bool foreign =

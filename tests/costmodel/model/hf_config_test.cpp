@@ -192,7 +192,8 @@ TEST_CASE("over a file with text_config fields are its, within or without") {
 
 TEST_CASE("what is neither a key of ours nor a field of the family is refused over a file") {
   const std::string no_key = "s.yaml:1:2: model 'tiny' has no key ";
-  CHECK(contains(fault_over("{hiden: 8192}"), no_key + "'hiden'; did you mean 'hidden'? known: "));
+  CHECK(contains(fault_over("{hiden: 8192}"),
+                 no_key + "'hiden'; did you mean 'hidden'? `shardplan list keys WORD` "));
   CHECK(contains(fault_over("{frobnicate: 3}"), no_key + "'frobnicate'; known: kind, layers"));
   CHECK(contains(fault_over("{num_hidden_layer: 8}"),
                  no_key + "'num_hidden_layer'; did you mean 'num_hidden_layers'?"));
