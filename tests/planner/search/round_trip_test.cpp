@@ -2,7 +2,6 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
-
 #include <nlohmann/json.hpp>
 
 #include "tests/planner/support/few_plans.hpp"
