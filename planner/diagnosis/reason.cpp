@@ -106,7 +106,7 @@ std::vector<std::string> reasons(const Estimate& e, const std::optional<BusiestR
       fmt::format("Computation is {} of the iteration{}", percent(time.compute / e.iteration),
                   busiest ? fmt::format(" on pipeline rank {}, the slowest", busiest->rank) : "");
   if (!losses.empty() && losses[0].of_iteration >= 0.001) {
-    text += "; what limits it is " + loss_text(losses[0]);
+    text += "; the largest other part is " + loss_text(losses[0]);
     if (losses.size() > 1 && losses[1].of_iteration >= 0.01)
       text += ", then " + loss_text(losses[1]);
   }
