@@ -221,8 +221,16 @@ Value scenario_of_model(const std::string& model, const std::vector<std::string>
   const auto says = [&](const char* key) { return cluster->find(key) != nullptr; };
   if (cluster == nullptr ||
       (cluster->is_map() && !says("base") && !says("device") && !says("groups"))) {
-    throw ConfigError({}, fmt::format("{} is a model, and no devices are named", quote(model)),
-                      "add --gpus 8xh100, or --cluster NAME; `shardplan list clusters` has all");
+    const Value* count =
+        cluster == nullptr || !cluster->is_map() ? nullptr : cluster->find("devices");
+    const bool counted = count != nullptr && count->is_scalar();
+    throw ConfigError(
+        {},
+        counted ? fmt::format("{} is a model, and the kind of its {} devices is not named",
+                              quote(model), printable(count->text))
+                : fmt::format("{} is a model, and no devices are named", quote(model)),
+        fmt::format("add --gpus {}xh100, or --cluster NAME; `shardplan list clusters` has all",
+                    counted ? printable(count->text) : "8"));
   }
   const Value* workload = root.find("workload");
   const bool served = workload != nullptr && workload->is_scalar() && workload->text == "inference";

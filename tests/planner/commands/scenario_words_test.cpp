@@ -90,7 +90,8 @@ TEST_CASE("unknown words are answered with the nearest") {
   CHECK(
       contains(fault("plan llama-3-8b --cluster dgx-h100"),
                "--cluster dgx-h100: is a kind of cluster, not one of so many devices; add --gpus"));
-  CHECK(contains(fault("plan llama-3-8b --gpus 8"), "is a model, and no devices are named"));
+  CHECK(contains(fault("plan llama-3-8b --gpus 16"),
+                 "is a model, and the kind of its 16 devices is not named; add --gpus 16xh100"));
   CHECK(contains(fault("plan deepseek --gpus 8xh100"), "may be several models"));
 }
 
