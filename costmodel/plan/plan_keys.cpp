@@ -170,7 +170,7 @@ std::vector<PlanKey> sharding_rows() {
   return {titled("ZeRO stage", by_plan({zero_key<P>(), value_of(&Plan::zero), has_groups})),
           by_key({size_key<P>("dp_replicate", &P::dp_replicate,
                               "groups of data-parallel ranks that each hold all of ZeRO's shards "
-                              "(HSDP, MiCS); absent: 1"),
+                              "(HSDP, MiCS); absent: 1, or the stack's"),
                   value_of(&Plan::dp_replicate), is_one(&Plan::dp_replicate)}),
           {key::word<P>("outer_dp_sharding", &P::outer_sharding, outer_sharding_names,
                         "optim: these groups share the optimizer's states (HFSDP)"),

@@ -255,7 +255,9 @@ const Keys<Defaults>& default_keys() {
       key::whole<D>("stages_per_rank", &D::stages, {1, 128},
                     "virtual stages per rank, when interleaved; absent: the search chooses"),
       key::flag<D>("interleaved", &D::interleaved,
-                   "its recipes interleave whenever the layers divide"));
+                   "its recipes interleave whenever the layers divide"),
+      key::flag<D>("shards_in_node", &D::shards_in_node,
+                   "ZeRO shards over the ranks of a node, where a plan has no dp_replicate"));
   return keys;
 }
 

@@ -267,6 +267,7 @@ struct StackDefaults {
   bool interleaved = false;         // its recipes interleave whenever the layers divide
   bool rest_on_last_stage = false;  // layers that do not divide: rest_on_last(), parallel_plan.hpp
   bool layout_by_cost = false;      // stages are cut by cost when a plan says no stage_layers
+  bool shards_in_node = false;      // each node holds all of ZeRO's shards: usual_shard_groups()
   ExpertRecipe experts;
 };
 

@@ -10,6 +10,7 @@
 #include "costmodel/config/map_reader.hpp"
 #include "costmodel/config/override.hpp"
 #include "costmodel/config/yaml.hpp"
+#include "costmodel/plan/plan_keys.hpp"
 #include "costmodel/plan/stage_plan.hpp"
 #include "costmodel/scenario/plan_reader.hpp"
 #include "costmodel/scenario/residuals.hpp"
@@ -274,6 +275,20 @@ ExpertRecipe expert_recipe(const Scenario& scenario) {
   return recipe;
 }
 
+int usual_shard_groups(const Scenario& scenario, const ParallelPlan& plan) {
+  if (!scenario.training.stack.defaults.shards_in_node || scenario.model.experts > 0) return 1;
+  const std::int64_t in_node =
+      scenario.cluster.devices_per_node / (std::int64_t{plan.tp} * plan.cp);
+  return in_node > 1 && plan.dp % in_node == 0 ? static_cast<int>(plan.dp / in_node) : 1;
+}
+
+Value plan_map(const ParallelPlan& plan, const Scenario& scenario) {
+  Value map = to_value(plan);
+  if (plan.zero > 0 && plan.dp_replicate == 1 && usual_shard_groups(scenario, plan) > 1)
+    map.set("dp_replicate", scalar_value("1"));
+  return map;
+}
+
 ParallelPlan unchecked_plan(const Scenario& scenario) {
   const PlanRequest r = with_defaults(scenario);
   ParallelPlan plan;
@@ -298,7 +313,8 @@ ParallelPlan unchecked_plan(const Scenario& scenario) {
   plan.choices = order_choices(r);
   plan.recompute = r.recompute.value_or(plan.recompute);
   plan.zero = r.zero.value_or(plan.zero);
-  plan.dp_replicate = r.dp_replicate.value_or(plan.dp_replicate);
+  const bool groups = plan.zero > 0 && r.lists().empty() && !r.is_auto("dp_replicate");
+  plan.dp_replicate = r.dp_replicate.value_or(groups ? usual_shard_groups(scenario, plan) : 1);
   plan.outer_sharding = r.outer_sharding;
   plan.zero_plus_plus = r.zero_plus_plus;
   plan.offload = r.offload;

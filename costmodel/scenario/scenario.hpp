@@ -103,6 +103,13 @@ OrderChoices order_choices(const PlanRequest& plan);
 // How the scenario's plan, else the recipes of its stack, move tokens to their experts.
 ExpertRecipe expert_recipe(const Scenario& scenario);
 
+// How many groups of ranks each hold all of ZeRO's shards where a plan has no dp_replicate:
+// as many as nodes where the stack's recipes shard within one, else 1. Reads the plan's sizes.
+int usual_shard_groups(const Scenario& scenario, const ParallelPlan& plan);
+
+// The plan as the scenario writes it: every key but those that are implied there.
+Value plan_map(const ParallelPlan& plan, const Scenario& scenario);
+
 // The plan that an evaluation uses: missing keys at their defaults, dp from the number of devices.
 // Keys with the value `auto` take the default too, unless the caller has settled them by a search.
 // Throws ConfigError at the key when the plan breaks a rule.

@@ -80,7 +80,7 @@ Compared compared(const Session& session, const Asked& column, std::vector<std::
   }
   auto estimate = estimate_of(s.model, s.cluster, s.training, settled->plan);
   for (const auto& note : settled->notes) notes.push_back(column.name + ": " + note);
-  root.set("plan", to_value(estimate.plan));
+  root.set("plan", plan_map(estimate.plan, s));
   root.erase("assumed");
   return {column.name, std::move(root), std::move(s), std::move(estimate)};
 }

@@ -45,7 +45,7 @@ CommandResult evaluate_command(const Session& session) {
   if (session.options.format == Format::json) {
     result.text = json();
   } else if (session.options.format == Format::yaml) {
-    result.text = scenario_yaml(session, plan);
+    result.text = scenario_yaml(session, s, plan);
   } else {
     result.text = heading(s, session.style) + plan_report(estimate, s, session.style) +
                   extras_report(extras, s, session.style);

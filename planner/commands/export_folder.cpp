@@ -97,7 +97,7 @@ std::string save_folder(const Session& session, const Scenario& scenario, const 
   std::string written;
   for (const auto& [name, text] :
        {std::pair{names.script, folder.exported.text}, std::pair{names.smoke, smoke},
-        std::pair{std::string("scenario.yaml"), scenario_yaml(session, plan)},
+        std::pair{std::string("scenario.yaml"), scenario_yaml(session, scenario, plan)},
         std::pair{std::string("settings.json"), folder.exported.json},
         std::pair{std::string("README.md"), readme(scenario, plan, folder, !smoke.empty())}}) {
     if (text.empty()) continue;

@@ -93,7 +93,7 @@ CommandResult answered(const Session& session, const Scenario& s, const Strategi
   result.page = page_of(session, s, json, &best);
   switch (session.options.format) {
     case Format::json: result.text = json(); break;
-    case Format::yaml: result.text = scenario_yaml(session, best); break;
+    case Format::yaml: result.text = scenario_yaml(session, s, best); break;
     case Format::csv:
       result.text =
           to_csv(ranking_rows(found.plans, s.training.peak_errors, all.fastest, extras.members));

@@ -85,9 +85,9 @@ void name_histogram(Value& scenario) {
 
 }  // namespace
 
-std::string scenario_yaml(const Session& session, const ParallelPlan& plan) {
+std::string scenario_yaml(const Session& session, const Scenario& s, const ParallelPlan& plan) {
   Value root = scenario_tree(file_of(session), session.path, session.options.assignments);
-  root.set("plan", to_value(plan));
+  root.set("plan", plan_map(plan, s));
   name_histogram(root);
   root.erase("assumed");
   return to_yaml(root);
@@ -141,7 +141,7 @@ CommandResult mesh_result(const Session& session, const Scenario& s, const MeshS
   } else if (!any && !is_for_people(session.options)) {
     result.failure = report();
   } else if (format == Format::yaml) {
-    result.text = scenario_yaml(session, found.plans.front().plan);
+    result.text = scenario_yaml(session, s, found.plans.front().plan);
   } else if (format == Format::csv) {
     result.text = to_csv(mesh_rows(found));
   } else {

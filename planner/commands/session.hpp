@@ -67,7 +67,8 @@ costmodel::ClusterSpec cluster_named(const Session& session, const std::string& 
                                      std::int64_t devices);
 
 // The scenario as YAML with the plan written out; it can be loaded again.
-std::string scenario_yaml(const Session& session, const costmodel::ParallelPlan& plan);
+std::string scenario_yaml(const Session& session, const costmodel::Scenario& s,
+                          const costmodel::ParallelPlan& plan);
 
 // A table in the requested format, text in lines of at most `width` columns.
 std::string printed(const Table& table, Format format, std::size_t width);

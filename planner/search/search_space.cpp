@@ -264,13 +264,18 @@ std::vector<std::int64_t> vpp_choices(const Scenario& s, std::int64_t pp) {
   return all;
 }
 
-// Groups of a hybrid sharding: as written; with `auto` every number that divides dp and leaves each
-// group more than one rank.
-std::vector<int> groups_offered(const Scenario& s, int dp, int cp) {
-  if (!s.plan.is_auto("dp_replicate")) return {s.plan.dp_replicate.value_or(1)};
-  std::vector<int> all{1};
-  for (int n = 2; n < dp * cp && n <= dp && s.training.stack.offers.hybrid_sharding; ++n)
-    if (dp % n == 0) all.push_back(n);
+// Groups of a hybrid sharding: as written; where nothing is, one and what the stack's recipes have;
+// with `auto` every number that divides dp and leaves each group more than one rank.
+std::vector<int> groups_offered(const Scenario& s, const ParallelPlan& plan) {
+  std::vector<int> all{s.plan.dp_replicate.value_or(1)};
+  if (s.plan.dp_replicate) return all;
+  if (!s.plan.is_auto("dp_replicate")) {
+    const int usual = usual_shard_groups(s, plan);
+    if (usual > 1 && s.plan.zero != 0) all.push_back(usual);
+    return all;
+  }
+  for (int n = 2; n < plan.dp * plan.cp && n <= plan.dp; ++n)
+    if (s.training.stack.offers.hybrid_sharding && plan.dp % n == 0) all.push_back(n);
   return all;
 }
 
@@ -379,7 +384,7 @@ SearchSpace enumerate(const Scenario& s, Stages stages) {
         plan.zero_plus_plus = s.plan.zero_plus_plus;
         for (const HostOffload& offload : offloads_offered(s)) {
           plan.offload = offload;
-          for (const int groups : groups_offered(s, plan.dp, plan.cp)) {
+          for (const int groups : groups_offered(s, plan)) {
             plan.dp_replicate = groups;
             plan.outer_sharding = groups > 1 ? s.plan.outer_sharding : OuterSharding::no_shard;
             add_axes(s, plan, space);

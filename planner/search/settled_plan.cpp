@@ -26,9 +26,19 @@ std::vector<std::string> layout_notes(const Scenario& scenario, const ParallelPl
                       fmt::join(layers, ", "))};
 }
 
+std::vector<std::string> shard_notes(const Scenario& scenario, const ParallelPlan& plan) {
+  if (plan.dp_replicate == 1 || scenario.plan.is_written("dp_replicate")) return {};
+  return {
+      fmt::format("plan: no dp_replicate is written; {} keeps ZeRO's shards within a node: {} "
+                  "groups",
+                  scenario.training.stack.name, plan.dp_replicate)};
+}
+
 // Without a plan each device has all of the model, which is seldom what is wanted of several.
 std::vector<std::string> unwritten_notes(const Scenario& scenario) {
-  if (!scenario.plan.written.empty() || scenario.cluster.devices == 1) return {};
+  const bool can_split =
+      scenario.cluster.devices > 1 && !scenario.training.stack.offers.data_parallel_only;
+  if (!scenario.plan.written.empty() || !can_split) return {};
   return {"plan: no key is written, so tp, pp, cp and ep are 1; `--set plan=auto` searches"};
 }
 
@@ -116,6 +126,7 @@ std::optional<SettledPlan> settled_plan(const Scenario& scenario, int threads,
     const ParallelPlan plan = resolve_plan(scenario);
     std::vector<std::string> notes = unwritten_notes(scenario);
     for (auto& note : layout_notes(scenario, plan)) notes.push_back(std::move(note));
+    for (auto& note : shard_notes(scenario, plan)) notes.push_back(std::move(note));
     return SettledPlan{plan, false, std::move(notes)};
   }
   if (!stages_alike(open) && !can_search_meshes(open)) {

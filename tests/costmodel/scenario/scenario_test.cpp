@@ -47,6 +47,33 @@ TEST_CASE("what is left open, and what tp 1 switches off, is refused of no stack
   }
 }
 
+// InternLM's configs/7B_sft.py of 2023: zero1=8. A plan over all ranks is written with its key.
+TEST_CASE(
+    "where the stack's recipes shard within a node, a plan without dp_replicate does so too") {
+  const auto read = [](const std::string& stack, const std::string& plan) {
+    return scenarios::read(
+        "model: llama-3-8b\ncluster: {base: dgx-a100, devices: 64}\n"
+        "training: {global_batch: 64, sequence: 1024, precision: bf16, stack: " +
+        stack + "}\nplan: " + plan + "\n");
+  };
+  const auto groups = [&](const char* stack, const char* plan) {
+    return resolve_plan(read(stack, plan)).dp_replicate;
+  };
+  CHECK(groups("internevo", "{zero: 1}") == 8);
+  CHECK(groups("internevo", "{tp: 2, zero: 1}") == 8);  // of 32 ranks, four to a node
+  CHECK(groups("internevo", "{tp: 8, zero: 1}") == 1);  // a node holds one rank
+  CHECK(groups("internevo", "{zero: 0}") == 1);
+  CHECK(groups("internevo", "{zero: 1, dp_replicate: 1}") == 1);
+  CHECK(groups("torchtitan", "{zero: 3}") == 1);
+
+  const auto all = read("internevo", "{zero: 1, dp_replicate: 1}");
+  const auto* written = plan_map(resolve_plan(all), all).find("dp_replicate");
+  REQUIRE(written != nullptr);
+  CHECK(written->text == "1");
+  const auto other = read("torchtitan", "{zero: 3}");
+  CHECK(plan_map(resolve_plan(other), other).find("dp_replicate") == nullptr);
+}
+
 TEST_CASE("what was assumed is of training or of the cluster, and nothing else") {
   const auto fault = [](const std::string& assumed) {
     return fixtures::config_error([&] {

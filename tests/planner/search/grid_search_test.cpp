@@ -242,6 +242,15 @@ TEST_CASE("groups of a hybrid sharding are tried where the plan asks, and win be
       "model: llama-3-8b\n"
       "cluster: {base: dgx-h100, devices: 32}\n"
       "training: {global_batch: 256, sequence: 2048, precision: bf16, stack: torchtitan}\n";
+  // Where its recipes shard within a node, so does the search, and over all ranks.
+  std::set<int> usual;
+  for (const auto& family :
+       planner::enumerate(read("model: llama-3-8b\ncluster: {base: dgx-h100, devices: 32}\n"
+                               "training: {global_batch: 256, sequence: 2048, stack: internevo}\n"
+                               "plan: {tp: 1, pp: 1}\n"))
+           .families)
+    usual.insert(family.plan.dp_replicate);
+  CHECK(usual == std::set{1, 4});
   const auto groups = [&](const std::string& more) {
     std::set<int> all;
     for (const auto& family :
