@@ -16,7 +16,6 @@
 
 #include "costmodel/config/yaml.hpp"
 #include "costmodel/estimate/evaluator.hpp"
-#include "costmodel/plan/plan_keys.hpp"
 #include "costmodel/plan/plan_text.hpp"
 #include "costmodel/scenario/plan_reader.hpp"
 #include "costmodel/schedule/timeline.hpp"
@@ -107,7 +106,7 @@ Broken broken_improvement(const Scenario& s, const ParallelPlan& plan, const Est
 Broken broken_reading(const Scenario& s, const ParallelPlan& plan, Evaluator& evaluator,
                       const Estimate& e) {
   Scenario again = s;
-  again.plan = read_plan(parse_yaml(to_yaml(to_value(plan)), "plan.yaml"));
+  again.plan = read_plan(parse_yaml(to_yaml(plan_map(plan, s)), "plan.yaml"));
   const ParallelPlan read = resolve_plan(again);
   return unequal("the plan that is printed reads back", e.iteration.value,
                  evaluator.iteration_time(read).value);
