@@ -67,7 +67,8 @@ TEST_CASE(
   CHECK(groups("torchtitan", "{zero: 3}") == 1);
 
   const auto all = read("internevo", "{zero: 1, dp_replicate: 1}");
-  const auto* written = plan_map(resolve_plan(all), all).find("dp_replicate");
+  const costmodel::Value map = plan_map(resolve_plan(all), all);
+  const costmodel::Value* written = map.find("dp_replicate");
   REQUIRE(written != nullptr);
   CHECK(written->text == "1");
   const auto other = read("torchtitan", "{zero: 3}");
