@@ -282,10 +282,15 @@ int usual_shard_groups(const Scenario& scenario, const ParallelPlan& plan) {
   return in_node > 1 && plan.dp % in_node == 0 ? static_cast<int>(plan.dp / in_node) : 1;
 }
 
+bool has_usual_shard_groups(const Scenario& scenario, const ParallelPlan& plan) {
+  const bool sharded = plan.zero > 0 && plan.stages.empty() && plan.replica_groups.empty();
+  return plan.dp_replicate == (sharded ? usual_shard_groups(scenario, plan) : 1);
+}
+
 Value plan_map(const ParallelPlan& plan, const Scenario& scenario) {
   Value map = to_value(plan);
-  if (plan.zero > 0 && plan.dp_replicate == 1 && usual_shard_groups(scenario, plan) > 1)
-    map.set("dp_replicate", scalar_value("1"));
+  if (!has_usual_shard_groups(scenario, plan))
+    map.set("dp_replicate", scalar_value(fmt::format("{}", plan.dp_replicate)));
   return map;
 }
 

@@ -106,6 +106,8 @@ ExpertRecipe expert_recipe(const Scenario& scenario);
 // How many groups of ranks each hold all of ZeRO's shards where a plan has no dp_replicate:
 // as many as nodes where the stack's recipes shard within one, else 1. Reads the plan's sizes.
 int usual_shard_groups(const Scenario& scenario, const ParallelPlan& plan);
+// Whether the plan has as many, so that it means the same without the key.
+bool has_usual_shard_groups(const Scenario& scenario, const ParallelPlan& plan);
 
 // The plan as the scenario writes it: every key but those that are implied there.
 Value plan_map(const ParallelPlan& plan, const Scenario& scenario);

@@ -67,21 +67,22 @@ void keep_batch(Settings& settings, const TrainingSpec& training) {
     settings.push_back(fmt::format("training.global_batch={}", training.global_batch));
 }
 
-}  // namespace
-
-void assign_plan(Settings& settings, const PlanRequest& asked, const ParallelPlan& from,
-                 const ParallelPlan& to) {
-  for (std::string& setting : plan_assignments(asked, from, to)) {
+// Adds the keys of the plan that make it `best`, each in place of its own setting.
+void assign_plan(Settings& settings, const Scenario& changed, const ParallelPlan& best,
+                 const Attempts& attempts) {
+  for (std::string& setting : plan_assignments(attempts.asked, *attempts.from, best, changed)) {
     const std::string key = setting.substr(0, setting.find('=') + 1);
     std::erase_if(settings, [&](const std::string& other) { return other.starts_with(key); });
     settings.push_back(std::move(setting));
   }
 }
 
+}  // namespace
+
 void add_remedy(const std::string& what, Settings settings, const Scenario& changed, Estimate best,
                 Attempts& attempts) {
   keep_batch(settings, changed.training);
-  if (attempts.own != nullptr) assign_plan(settings, attempts.asked, *attempts.own, best.plan);
+  if (attempts.from != nullptr) assign_plan(settings, changed, best.plan, attempts);
   const auto tokens =
       static_cast<double>(changed.training.global_batch * changed.training.tokens());
   const Seconds time = best.iteration * (static_cast<double>(changed.cluster.devices) / tokens);

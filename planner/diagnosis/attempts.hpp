@@ -17,7 +17,8 @@ struct Attempts : Diagnosis {
   const std::function<bool()>& stopped;
   const OtherStacks& stacks;
   const costmodel::PlanRequest& asked;
-  const costmodel::ParallelPlan* own = nullptr;
+  const costmodel::ParallelPlan* from = nullptr;  // that settings change: one that does not fit
+  const costmodel::ParallelPlan* own = nullptr;   // ... while it is kept
 };
 
 using Settings = std::vector<std::string>;  // as --set takes them
@@ -27,10 +28,6 @@ using Settings = std::vector<std::string>;  // as --set takes them
 // nothing fits.
 std::optional<costmodel::Estimate> best_plan_of(const costmodel::Scenario& changed,
                                                 const Attempts& attempts);
-
-// Adds the keys of the plan in which `to` differs from `from`, each in place of its own setting.
-void assign_plan(Settings& settings, const costmodel::PlanRequest& asked,
-                 const costmodel::ParallelPlan& from, const costmodel::ParallelPlan& to);
 
 // Adds a remedy: `best`, a plan of the changed scenario.
 void add_remedy(const std::string& what, Settings settings, const costmodel::Scenario& changed,

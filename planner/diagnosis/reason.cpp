@@ -164,7 +164,7 @@ std::vector<std::string> plan_changes(const ParallelPlan& from, const ParallelPl
 }
 
 std::vector<std::string> plan_assignments(const PlanRequest& asked, const ParallelPlan& from,
-                                          const ParallelPlan& to) {
+                                          const ParallelPlan& to, const Scenario& changed) {
   std::vector<std::string> all;
   const bool searched = asked.written.empty() || !asked.automatic.empty(),
              open = std::ranges::all_of(std::array{"tp", "pp", "micro_batch", "recompute", "zero"},
@@ -176,7 +176,10 @@ std::vector<std::string> plan_assignments(const PlanRequest& asked, const Parall
     const bool chosen = searched && (automatic || !asked.is_written(name));
     const std::string before = flow_text(key.value(chosen ? ParallelPlan{} : from)),
                       after = flow_text(key.value(to));
-    if (stays_auto || before != after) all.push_back(fmt::format("plan.{}={}", name, after));
+    const bool by_stack =
+        name == "dp_replicate" && !asked.is_written(name) && !has_usual_shard_groups(changed, to);
+    if (stays_auto || by_stack || before != after)
+      all.push_back(fmt::format("plan.{}={}", name, after));
   }
   if (all.empty() && asked.written.empty()) all.emplace_back("plan.tp=1");
   return all;

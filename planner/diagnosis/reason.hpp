@@ -83,8 +83,10 @@ std::vector<Step> one_step_away(const costmodel::Estimate& from,
 // The keys by which the scenario's plan, chosen as `from`, becomes `to`, as --set takes them:
 // {"plan.micro_batch=2"}. Those that `asked` leaves to the search are named wherever they are not
 // what a written plan has without them: one key that is set makes the others' values usual.
+// `changed`: the scenario in which `to` stands, for what its stack takes where nothing is written.
 std::vector<std::string> plan_assignments(const costmodel::PlanRequest& asked,
                                           const costmodel::ParallelPlan& from,
-                                          const costmodel::ParallelPlan& to);
+                                          const costmodel::ParallelPlan& to,
+                                          const costmodel::Scenario& changed);
 
 }  // namespace planner

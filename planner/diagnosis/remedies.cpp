@@ -162,15 +162,10 @@ void add_single_changes(const Estimate& estimate, Scenario s, Attempts& attempts
 }
 
 // The best plan of the scenario, or where nothing fits, of the scenario changed.
-void add_other_plans(const Estimate& estimate, Scenario s, Attempts& attempts) {
-  const std::size_t single = attempts.remedies.size();
+void add_other_plans(Scenario s, Attempts& attempts) {
   s.plan = {};
   try_change(s, "all keys chosen anew (`plan` may find better)", {}, attempts);
   if (attempts.remedies.empty()) change_scenario(s, attempts);
-  for (std::size_t i = single; i < attempts.remedies.size(); ++i) {
-    Remedy& remedy = attempts.remedies[i];
-    assign_plan(remedy.settings, attempts.asked, estimate.plan, remedy.best.plan);
-  }
 }
 
 }  // namespace
@@ -195,12 +190,12 @@ std::vector<Remedy> fitting_changes(const Estimate& estimate, const Scenario& sc
   const bool one_size =
       plan.stages.empty() && plan.replica_groups.empty() && estimate.meshes.empty();
   if (estimate.fits() || !one_size) return {};
-  Attempts attempts{{}, stopped, stacks, scenario.plan};
+  Attempts attempts{{}, stopped, stacks, scenario.plan, &estimate.plan};
   Scenario s = scenario;
   for (const double margin : {scenario.search.memory_margin, 0.0}) {  // tightly, if not otherwise
     s.search.memory_margin = margin;
     add_single_changes(estimate, s, attempts);
-    add_other_plans(estimate, s, attempts);
+    add_other_plans(s, attempts);
     if (!attempts.remedies.empty()) break;
   }
   cheapest_first(attempts.remedies);

@@ -184,6 +184,11 @@ TEST_CASE("each change offered to make a plan fit is one that evaluate calls fit
         Asked{{"evaluate", "gpt3-175b-selene"}, {"plan={tp: 8, pp: 4, micro_batch: 1}"}},
         Asked{{"evaluate", "llama-3-70b", "--gpus", "8xh100"},
               {"training.global_batch=8", "training.stack=deepspeed", "plan={zero: 1}"}},
+        // Its stack chooses dp_replicate by the number of nodes, where a plan shards.
+        Asked{{"evaluate", "llama-2-13b", "--gpus", "16xa100"},
+              {"training.global_batch=256", "training.stack=internevo", "plan={zero: 0}"}},
+        Asked{{"evaluate", "llama-2-13b", "--gpus", "16xa100-40gb"},
+              {"training.global_batch=256", "training.stack=internevo", "plan={zero: 1}"}},
         Asked{{"evaluate", "llama-65b-qlora-48gb"}, {"training.sequence=16384"}}}) {
     CAPTURE(words[1]);
     const auto failed = answered(scratch, words, settings, 3);
