@@ -32,12 +32,14 @@ constexpr std::int64_t most_devices = 1'000'000;
                     "write how many of which, as 64xh100 or 2xrtx-4090");
 }
 
-// A count, with commas or without; 0 for none.
-std::int64_t count_of(std::string digits) {
+// A count, with a comma before every three digits or without; 0 for none.
+std::int64_t count_of(const std::string& text) {
+  std::string digits = text;
   std::erase(digits, ',');
   const bool whole = !digits.empty() && digits.size() <= 7 &&
                      std::ranges::all_of(digits, [](unsigned char c) { return std::isdigit(c); });
-  return whole ? std::stoll(digits) : 0;
+  const std::int64_t count = whole ? std::stoll(digits) : 0;
+  return text == digits || text == format_integer(count) ? count : 0;
 }
 
 // The one configuration that `word` names. `flag`: where it was said.

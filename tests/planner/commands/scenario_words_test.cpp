@@ -92,6 +92,9 @@ TEST_CASE("unknown words are answered with the nearest") {
                "--cluster dgx-h100: is a kind of cluster, not one of so many devices; add --gpus"));
   CHECK(contains(fault("plan llama-3-8b --gpus 16"),
                  "is a model, and the kind of its 16 devices is not named; add --gpus 16xh100"));
+  for (const std::string slip : {"1,6", "1,00,0", ",100", "16,"})
+    CHECK(
+        contains(fault("plan llama-3-8b --gpus " + slip + "xh100"), "is not 1 to 1000000 devices"));
   CHECK(contains(fault("plan deepseek --gpus 8xh100"), "may be several models"));
 }
 
