@@ -3,6 +3,9 @@
 #include <algorithm>
 #include <tuple>
 
+#include "costmodel/base/input_file.hpp"
+#include "costmodel/base/path.hpp"
+#include "costmodel/config/search_path.hpp"
 #include "costmodel/config/toml.hpp"
 #include "costmodel/config/yaml.hpp"
 
@@ -60,6 +63,13 @@ std::vector<SetField> read_toml(const std::string& text, const std::string& file
 
 std::vector<SetField> read_yaml(const std::string& text, const std::string& file) {
   return flattened(parse_yaml(text, file));
+}
+
+std::optional<std::vector<SetField>> read_named(const std::string& name, const std::string& file) {
+  const std::string folder = folder_of(file), named = joined_path(folder, name);
+  if (!is_regular_file(named) || !lies_in(named, folder.empty() ? "." : folder))
+    return std::nullopt;
+  return read_yaml(read_file(named, config_limits), named);
 }
 
 }  // namespace planner

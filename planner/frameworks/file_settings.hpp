@@ -1,6 +1,7 @@
 // The settings of a TOML or YAML file, as fields in the order of their places.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -15,5 +16,9 @@ std::vector<SetField> read_toml(const std::string& text, const std::string& file
 // The same of YAML; a key without a value is as if it were not there. Throws as
 // costmodel::parse_yaml().
 std::vector<SetField> read_yaml(const std::string& text, const std::string& file);
+
+// The settings of a YAML or JSON file that `file` names, if it lies in the folder of that one or
+// below it, links followed; nothing for any other. Throws as read_yaml().
+std::optional<std::vector<SetField>> read_named(const std::string& name, const std::string& file);
 
 }  // namespace planner

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cctype>
 #include <cstdlib>
 #include <string_view>
@@ -107,7 +108,11 @@ class TrainerImport : public SettingsImport {
     const std::string name = lower_case(path.substr(path.rfind('/') + 1));
     zero_ = stage_in(name);
     if (zero_ < 0) {
-      miss_key(job, "plan", "zero", fmt::format("ZeRO's stage, which {} has", shortened(path)));
+      miss_key(job, "plan", "zero",
+               fmt::format("ZeRO's stage stands in {}, which does not lie with this file: put it "
+                           "there, or --set plan.zero=N, and plan.offload where it keeps states "
+                           "on the host",
+                           shortened(path)));
       return;
     }
     const bool offloads = name.find("offload") != std::string::npos;
@@ -119,7 +124,8 @@ class TrainerImport : public SettingsImport {
 
   void read_zero_stage() {
     constexpr std::int64_t beyond = 4;  // a stage that the plan refuses
-    zero_ = static_cast<int>(std::min(fields_.number("zero_stage", 0, 0), beyond));
+    constexpr std::int64_t usual = 2;   // accelerate's, utils/dataclasses.py, DeepSpeedPlugin
+    zero_ = static_cast<int>(std::min(fields_.number("zero_stage", usual, 0), beyond));
     const auto kept = [&](const char* field) {
       const std::string device = lower_case(fields_.word(field, "none"));
       if (device == "nvme") drives_ = true;
@@ -151,11 +157,12 @@ class TrainerImport : public SettingsImport {
                         fields_.has("fsdp_config.reshard_after_forward") ||
                         truth("use_fsdp", false);
     const std::string deepspeed = fields_.word("deepspeed", "");
-    deepspeed_ = !deepspeed.empty() || fields_.has("zero_stage");
-    if (!deepspeed.empty()) {
-      read_deepspeed(deepspeed);
-    } else if (fields_.has("zero_stage")) {
+    deepspeed_ = truth("use_deepspeed", type == "deepspeed") || !deepspeed.empty() ||
+                 fields_.has("zero_stage");
+    if (fields_.has("zero_stage") || (deepspeed_ && deepspeed.empty())) {
       read_zero_stage();
+    } else if (deepspeed_) {
+      read_deepspeed(deepspeed);
     } else if (shards) {
       read_fsdp();
     } else if (type == "megatron_lm") {
@@ -163,8 +170,17 @@ class TrainerImport : public SettingsImport {
       throw ConfigError(set->mark, "accelerate with Megatron-LM is not read here",
                         "give Megatron-LM's own script: shardplan import megatron FILE");
     }
+    const bool unsaid = type.empty() && !deepspeed_ && !shards;
+    const std::string settings = unsaid ? fields_.word("config_file", "") : "";
+    const bool unread = !settings.empty();
+    if (unread) {
+      miss_key(job, "plan", "zero",
+               fmt::format("accelerate's settings stand in {}, which does not lie with this file: "
+                           "put it there, or --set plan.zero=N",
+                           shortened(settings)));
+    }
     if (zero_ >= 0) put("plan", "zero", zero_);
-    if (zero_ < 0 && deepspeed.empty()) put("plan", "zero", "0");
+    if (zero_ < 0 && deepspeed.empty() && !unread) put("plan", "zero", "0");
     if (!offload_.empty() && !drives_) put("plan", "offload", offload_);
     if (offload_.empty() || !drives_) return;
     Value map;  // both on drives, where either is
@@ -214,15 +230,18 @@ class TrainerImport : public SettingsImport {
   }
 
   void read_batch() {
-    const std::int64_t micro =
+    const std::int64_t written =
         fields_.number("per_device_train_batch_size", from_.defaults.micro_batch);
+    const std::int64_t micro = trains_on_pairs() ? product({2, written}) : written;
     job.accumulation = fields_.number("gradient_accumulation_steps", 1);
     // axolotl's older way of saying it: sequences of an update on each device.
     const std::int64_t updated = fields_.number("batch_size", 0, 0);
     if (updated > 0 && !fields_.has("gradient_accumulation_steps"))
-      job.accumulation = std::max<std::int64_t>(1, updated / micro);
+      job.accumulation = std::max<std::int64_t>(1, updated / written);
     put("plan", "micro_batch", micro);
-    assume("per_device_train_batch_size", std::to_string(micro));
+    assume("per_device_train_batch_size", std::to_string(written));
+    if (micro != written)
+      job.notes.emplace_back("a pair of samples is two sequences, in one micro-batch");
     if (dp_ > 0) {
       put("training", "global_batch", product({micro, job.accumulation, dp_}));
     } else {
@@ -257,7 +276,8 @@ class TrainerImport : public SettingsImport {
     if (truth("fp16", false) || mixed == "fp16" || type == "float16") return "fp16";
     if (mixed == "fp8") return "fp8";
     if (truth("pure_bf16", false)) {
-      leave_out(fields_.written("pure_bf16"), "16-bit weights without fp32 ones: taken as bf16");
+      leave_out(fields_.written("pure_bf16"),
+                "taken as bf16 with fp32 weights, which keeps 8 bytes a trained parameter more");
       return "bf16";
     }
     if (from_.format == JobFormat::ms_swift || from_.format == JobFormat::accelerate) return "bf16";
@@ -285,9 +305,10 @@ class TrainerImport : public SettingsImport {
   }
 
   void read_training() {
-    put("training", "precision", precision());
+    const std::string by = precision();
+    put("training", "precision", by);
     const std::string tf32 = fields_.word("tf32", "");
-    if (precision() == "fp32" && !tf32.empty())
+    if (by == "fp32" && !tf32.empty())
       leave_out(fields_.written("tf32"), "products in fp32 have the device's fp32 rate");
     job.scenario.find("training")->set("stack", stack());
     for (const char* fused : {"flash_attention", "sdp_attention"}) fields_.find(fused);
@@ -307,17 +328,45 @@ class TrainerImport : public SettingsImport {
       overlap.set("compile", scalar_value("true"));
       job.scenario.find("training")->set("overlap", overlap);
     }
+    for (const char* fused : {"use_liger_kernel", "enable_liger_kernel", "cut_cross_entropy",
+                              "liger_fused_linear_cross_entropy"}) {
+      if (truth(fused, false))
+        leave_out(fields_.written(fused),
+                  "kernels and memory of the loss are taken as the stack's, which keeps more; "
+                  "--set training.loss=flash comes nearer");
+    }
     read_stage();
   }
 
-  // LLaMA-Factory's stage, axolotl's rl, ms-swift's rlhf_type.
-  void read_stage() {
+  // LLaMA-Factory's stage (and what a script of TRL is called after), axolotl's rl, ms-swift's
+  // rlhf_type; else what only one of TRL's trainers has a setting for.
+  std::string method() {
     for (const char* field : {"stage", "rl", "rlhf_type"}) {
       const std::string stage = lower_case(fields_.word(field, "sft"));
-      if (stage == "sft" || stage == "pt") continue;
-      leave_out(fields_.written(field),
-                "priced as supervised fine-tuning: a reference model, pairs and sampling are not");
+      if (stage != "sft" && stage != "pt") return stage;
     }
+    if (fields_.has("num_generations")) return "grpo";
+    return fields_.has("precompute_ref_log_probs") ? "dpo" : "sft";
+  }
+  // The trainers of TRL that put the chosen and the rejected sample of n prompts into a batch of
+  // 2 n sequences.
+  bool trains_on_pairs() {
+    const std::string of = method();
+    return std::ranges::any_of(
+        std::to_array({"dpo", "ipo", "orpo", "simpo", "cpo", "rm", "reward"}),
+        [&](const char* pairs) { return of == pairs; });
+  }
+  void read_stage() {
+    const std::string of = method();
+    if (of == "sft") return;
+    std::string written;
+    for (const char* field :
+         {"num_generations", "precompute_ref_log_probs", "rlhf_type", "rl", "stage"})
+      if (fields_.find(field) != nullptr) written = fields_.written(field);
+    const bool samples = of == "grpo" || of == "rloo" || of == "ppo" || of == "gkd";
+    leave_out(written, samples ? "priced as supervised fine-tuning: sampling, which may take most "
+                                 "of a step, and a reference model are not"
+                               : "priced as supervised fine-tuning: a reference model is not");
   }
 
   // Which products have adapters; names of other families' layers are left out.
@@ -334,10 +383,11 @@ class TrainerImport : public SettingsImport {
         leave_out(fmt::format("lora_target_modules {}", shortened(name)), "no projection of ours");
     }
     if (!ours.items.empty()) return ours;
-    const bool usual = job.format == JobFormat::axolotl && !all && names.empty();
+    const bool usual = (job.format == JobFormat::axolotl || job.format == JobFormat::trainer) &&
+                       !all && names.empty();
     if (!usual || fields_.has("lora_target_parameters")) return scalar_value("all-linear");
-    // peft/utils/constants.py, TRANSFORMERS_MODELS_TO_LORA_TARGET_MODULES_MAPPING: of most
-    // families.
+    // axolotl and TRL (ModelConfig.lora_target_modules) leave it to peft/utils/constants.py,
+    // TRANSFORMERS_MODELS_TO_LORA_TARGET_MODULES_MAPPING: of most families.
     job.notes.emplace_back("no lora_target: PEFT's usual q_proj and v_proj");
     for (const char* product : {"q", "v"}) ours.items.push_back(scalar_value(product));
     return ours;

@@ -4,11 +4,14 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
+#include <iterator>
 #include <utility>
 #include <vector>
 
 #include "costmodel/base/error.hpp"
 #include "costmodel/base/escape.hpp"
+#include "costmodel/base/path.hpp"
 #include "planner/exchange/lines.hpp"
 #include "planner/frameworks/file_settings.hpp"
 #include "planner/frameworks/framework_words.hpp"
@@ -50,7 +53,8 @@ std::string trainers_field(std::string field) {
   return field;
 }
 
-constexpr std::array<std::string_view, 4> launched_verbs{"sft", "pt", "rlhf", "train"};
+constexpr std::array<std::string_view, 9> launched_verbs{"sft", "pt",   "rlhf", "train", "dpo",
+                                                         "kto", "grpo", "rloo", "reward"};
 
 bool ends_with_any(std::string_view text, std::initializer_list<std::string_view> ends) {
   return std::ranges::any_of(ends, [&](std::string_view end) { return text.ends_with(end); });
@@ -80,6 +84,73 @@ std::optional<JobFormat> format_of_command(const ShellWords& words) {
                                                          : JobFormat::trainer;
 }
 
+// The settings of YAML in the Trainer's words.
+std::vector<SetField> trainers_fields(std::vector<SetField> fields, JobFormat format) {
+  for (SetField& field : fields) {
+    field.name = field.field;
+    // ms-swift's batch of a device; axolotl's of an update on one.
+    if (format == JobFormat::axolotl && field.name == "batch_size") continue;
+    field.field = trainers_field(field.field);
+  }
+  return fields;
+}
+
+// The last setting of a name, where it has one value.
+const SetField* last_of(const std::vector<SetField>& fields, std::string_view name) {
+  const SetField* last = nullptr;
+  for (const SetField& set : fields)
+    if (set.field == name && set.values.size() == 1) last = &set;
+  return last;
+}
+
+// Of accelerate's --config_file and DeepSpeed's JSON, where they lie beside the file that names
+// them: before the settings of that file, which count where both have one. Of DeepSpeed's only the
+// stage and where states are kept: the Trainer fills in the rest from its own.
+void add_named_files(std::vector<SetField>& fields, const std::string& file) {
+  std::vector<SetField> more;
+  std::string from = file;
+  if (const SetField* set = last_of(fields, "config_file")) {
+    if (auto named = read_named(set->values.front(), file)) {
+      more = trainers_fields(std::move(*named), JobFormat::accelerate);
+      from = joined_path(folder_of(file), set->values.front());
+    }
+  }
+  const SetField* deepspeed = last_of(fields, "deepspeed");
+  if (deepspeed == nullptr) {
+    deepspeed = last_of(more, "deepspeed");
+  } else {
+    from = file;
+  }
+  if (deepspeed != nullptr && deepspeed->values.front().ends_with(".json")) {
+    if (auto named = read_named(deepspeed->values.front(), from)) {
+      for (SetField& field : trainers_fields(std::move(*named), JobFormat::accelerate))
+        if (field.field != field.name) more.push_back(std::move(field));
+    }
+  }
+  fields.insert(fields.begin(), std::make_move_iterator(more.begin()),
+                std::make_move_iterator(more.end()));
+}
+
+// What a program or a script of TRL is called after: "dpo" of trl/scripts/dpo.py.
+std::string method_of(const ShellWords& command) {
+  for (std::size_t i = 0; i < command.size(); ++i) {
+    const std::string& word = command[i].text;
+    const bool verb = i > 0 && command[i - 1].text == "trl";
+    if (!verb && !word.ends_with(".py")) continue;
+    const std::string name = stem_of(word);
+    for (const std::string_view method :
+         {"dpo", "orpo", "kto", "cpo", "ppo", "grpo", "rloo", "gkd", "reward", "xpo", "nash_md"}) {
+      const std::size_t at = name.find(method);
+      const auto edge = [&](std::size_t c) {
+        return c >= name.size() || std::isalpha(static_cast<unsigned char>(name[c])) == 0;
+      };
+      if (at != name.npos && (at == 0 || edge(at - 1)) && edge(at + method.size()))
+        return std::string(method);
+    }
+  }
+  return "";
+}
+
 TrainerJob of_command(const std::string& text, const std::string& file) {
   const ShellScript script = read_shell(text, file);
   for (const ShellWords& command : script.commands) {
@@ -94,8 +165,12 @@ TrainerJob of_command(const std::string& text, const std::string& file) {
                         fmt::format("the settings are in {}", quote(shortened(word.text))),
                         "give that file");
     }
+    std::vector<SetField> fields = flags_of(command);
+    add_named_files(fields, file);
+    if (const std::string method = method_of(command); !method.empty())
+      fields.insert(fields.begin(), {"stage", {method}, command.front().mark, "", "stage"});
     TrainerJob job{
-        *format, defaults_of(*format), {flags_of(command), framework_words("trainer").harmless}};
+        *format, defaults_of(*format), {std::move(fields), framework_words("trainer").harmless}};
     Launched launched = launched_by(script, command);
     if (launched.world_size == 0) launched = launched_by_variables(script);
     job.devices = launched.world_size;
@@ -168,13 +243,7 @@ std::optional<JobFormat> trainer_format(const std::string& text) {
 TrainerJob read_trainer_job(const std::string& text, const std::string& file, JobFormat format) {
   const std::string document = here_document(text, "YAML");
   if (!yaml_format(document)) return of_command(text, file);
-  std::vector<SetField> fields = read_yaml(document, file);
-  for (SetField& field : fields) {
-    field.name = field.field;
-    // ms-swift's batch of a device; axolotl's of an update on one.
-    if (format == JobFormat::axolotl && field.name == "batch_size") continue;
-    field.field = trainers_field(field.field);
-  }
+  std::vector<SetField> fields = trainers_fields(read_yaml(document, file), format);
   Launched launched;
   if (holds_document(text, "YAML")) {  // a script, whose command has further arguments
     const ShellScript script = read_shell(text, file);
@@ -188,6 +257,7 @@ TrainerJob read_trainer_job(const std::string& text, const std::string& file, Jo
       fields.insert(fields.end(), more.begin(), more.end());
     }
   }
+  add_named_files(fields, file);
   return {format,
           defaults_of(format),
           {std::move(fields), framework_words("trainer").harmless},

@@ -9,6 +9,7 @@
 #include "costmodel/base/error.hpp"
 #include "planner/frameworks/trainer_words.hpp"
 #include "tests/costmodel/support/scenarios.hpp"
+#include "tests/run_program.hpp"
 
 namespace import_trainer_test {
 
@@ -178,6 +179,102 @@ TEST_CASE("DeepSpeed's file or stage is DeepSpeed's stack, FSDP's settings PEFT'
             .scenario.find("training")
             ->find("stack")
             ->text == "deepspeed");
+}
+
+namespace {
+
+// A script that lies in a folder of its own, among other files.
+ImportedJob job_in(const program::Scratch& folder, const std::string& script) {
+  const auto format = planner::trainer_format(script);
+  REQUIRE(format);
+  return planner::import_trainer(script, (folder.path() / "job.sh").string(), *format);
+}
+
+std::string missed(const ImportedJob& job, const char* key) {
+  const auto found = std::ranges::find(job.missing, key, &planner::MissingKey::key);
+  return found == job.missing.end() ? "" : found->remedy;
+}
+
+}  // namespace
+
+TEST_CASE("accelerate's and DeepSpeed's files are read where they lie beside the script") {
+  const program::Scratch folder;
+  folder.write("zero.yaml",
+               "compute_environment: LOCAL_MACHINE\ndistributed_type: DEEPSPEED\n"
+               "deepspeed_config: {zero_stage: 3}\nnum_machines: 1\nnum_processes: 8\n");
+  folder.write(
+      "ds.json",
+      "{\"zero_optimization\": {\"stage\": 3, \"offload_optimizer\": {\"device\": \"cpu\"}, "
+      "\"offload_param\": {\"device\": \"cpu\"}}, \"train_batch_size\": \"auto\"}\n");
+  folder.write("named.yaml",
+               "distributed_type: DEEPSPEED\nnum_processes: 2\n"
+               "deepspeed_config: {deepspeed_config_file: ds.json}\n");
+  const std::string job = " --model_name_or_path Qwen/Qwen3-8B --max_length 2048 --bf16\n";
+  const auto plan = [](const ImportedJob& from) { return *from.scenario.find("plan"); };
+  const auto by_file = job_in(folder, "accelerate launch --config_file zero.yaml sft.py" + job);
+  CHECK(plan(by_file).find("zero")->text == "3");
+  CHECK(plan(by_file).find("dp")->text == "8");
+  CHECK(by_file.scenario.find("training")->find("stack")->text == "deepspeed");
+  CHECK(by_file.left_out.empty());
+  // What the command says counts.
+  const auto fewer =
+      job_in(folder, "accelerate launch --config_file zero.yaml --num_processes 4 sft.py" + job);
+  CHECK(plan(fewer).find("dp")->text == "4");
+  for (const char* launch : {"deepspeed --num_gpus=2 sft.py --deepspeed ds.json",
+                             "accelerate launch --config_file named.yaml sft.py"}) {
+    const auto host = job_in(folder, launch + job);
+    CHECK_MESSAGE(plan(host).find("zero")->text == "3", launch);
+    CHECK_MESSAGE(plan(host).find("offload")->text == "parameters", launch);
+    CHECK_MESSAGE(plan(host).find("dp")->text == "2", launch);
+    CHECK_MESSAGE(host.left_out.empty(), launch);
+  }
+  // What is not there, or lies outside of the folder, is asked for.
+  const auto gone = job_in(folder, "accelerate launch --config_file gone.yaml sft.py" + job);
+  CHECK(missed(gone, "plan.zero").find("stand in gone.yaml") != std::string::npos);
+  CHECK(missed(gone, "plan.zero").find("--set plan.zero=N") != std::string::npos);
+  const auto outside = job_in(folder, "deepspeed sft.py --deepspeed ../ds.json" + job);
+  CHECK(missed(outside, "plan.zero").find("--set plan.zero=N") != std::string::npos);
+}
+
+TEST_CASE("accelerate's DeepSpeed without a stage is its default, ZeRO 2") {
+  const auto job = job_of(
+      "accelerate launch --use_deepspeed --num_processes 2 sft.py --model_name_or_path a/b\n");
+  CHECK(job.scenario.find("plan")->find("zero")->text == "2");
+  CHECK(job.left_out.empty());
+}
+
+TEST_CASE("TRL: PEFT's usual targets; what a script is called after is no supervised training") {
+  const std::string job =
+      " --model_name_or_path Qwen/Qwen3-8B --max_length 2048 --per_device_train_batch_size 2\n";
+  const auto sft = job_of("accelerate launch trl/scripts/sft.py --use_peft" + job);
+  CHECK(tuning_of(sft).find("targets")->items.size() == 2);
+  CHECK(has_line_with(sft.notes, "PEFT's usual"));
+  CHECK(sft.left_out.empty());
+  // Two sequences are a pair's.
+  const auto micro = [](const ImportedJob& of) {
+    return of.scenario.find("plan")->find("micro_batch")->text;
+  };
+  CHECK(micro(sft) == "2");
+  for (const char* launch : {"accelerate launch trl/scripts/dpo.py", "trl dpo"}) {
+    const auto pairs = job_of(launch + job);
+    CHECK_MESSAGE(micro(pairs) == "4", launch);
+    CHECK_MESSAGE(has_line_with(pairs.left_out, "a reference model is not"), launch);
+  }
+  const auto yaml = job_of("model_name_or_path: a/b\nprecompute_ref_log_probs: true\n");
+  CHECK(micro(yaml) == "16");
+  CHECK(yaml.left_out.size() == 1);
+  const auto sampled = job_of("accelerate launch grpo.py --num_generations 8" + job);
+  CHECK(micro(sampled) == "2");
+  CHECK(has_line_with(sampled.left_out, "sampling, which may take most of a step"));
+}
+
+TEST_CASE("a setting that is left out is listed once; the loss of fused kernels is named") {
+  const auto job = job_of(
+      "model_name_or_path: a/b\nfinetuning_type: full\npure_bf16: true\n"
+      "enable_liger_kernel: true\n");
+  REQUIRE(job.left_out.size() == 2);
+  CHECK(has_line_with(job.left_out, "pure_bf16 = true: taken as bf16"));
+  CHECK(has_line_with(job.left_out, "--set training.loss=flash"));
 }
 
 TEST_CASE("the Trainer's arguments may be JSON") {
