@@ -86,6 +86,8 @@ PredictedTimes predicted_times(const Scenario& scenario, const ParallelPlan& pla
   for (std::size_t kind = 0; kind < kinds.size(); ++kind) times.kinds[kind] = kinds[kind].value;
   for (const costmodel::ListedKernels& row : listed.kernels) {
     const TracedPart part = part_of_listed(row.name);
+    const bool forward = row.passes == "forward" || row.passes == "recomputed";
+    if (row.name == "flash attention" && forward) times.attentions += row.sum.kernels * m;
     const bool once = row.passes == "iteration", backward = !once && row.passes != "forward";
     PartTime& sum =
         parts.try_emplace({part, backward}, PartTime{part, backward, {}, 0}).first->second;
@@ -138,6 +140,40 @@ FittedTrace fit_trace(const Scenario& scenario, const ParallelPlan& plan, ReadTr
   return fitted;
 }
 
+namespace {
+
+Seconds of_parts(const std::vector<PartTime>& parts, TracedPart part) {
+  Seconds sum;
+  for (const PartTime& each : parts)
+    if (each.part == part) sum += each.time;
+  return sum;
+}
+
+// Of another micro-batch, by its products' rows; of other numbers of micro-batches or of passes, by
+// how often attention runs forward, which is one kernel whatever computes it.
+void refuse_other_batch(const FittedTrace& trace) {
+  const TraceTimes& times = trace.read.times;
+  const Seconds dense = of_parts(times.parts, TracedPart::mlp_products) +
+                        of_parts(times.parts, TracedPart::attention_products);
+  if (2 * times.other_rows > dense) {
+    throw ConfigError({trace.read.file, 0, 0},
+                      "has products of other rows than this job's micro-batch has tokens",
+                      "set plan.micro_batch and training.sequence as the run had them");
+  }
+  const double ran = times.numbers[static_cast<std::size_t>(KernelKind::attention_forward)],
+               expected = trace.before.attentions;
+  constexpr double much = 0.2;
+  if (ran <= 0 || expected <= 0 || std::abs(ran - expected) <= much * expected) return;
+  throw ConfigError(
+      {trace.read.file, 0, 0},
+      fmt::format("runs attention forward {:.0f} times an iteration, and this job {:.0f} times: "
+                  "for each layer and micro-batch, and once more where it is recomputed",
+                  ran, expected),
+      "set training.global_batch, plan.micro_batch and plan.recompute as the run had them");
+}
+
+}  // namespace
+
 void refuse_other_job(const FittedTrace& trace) {
   const TraceTimes& times = trace.read.times;
   const Seconds products = times.kinds[static_cast<std::size_t>(KernelKind::products)];
@@ -146,27 +182,23 @@ void refuse_other_job(const FittedTrace& trace) {
     if (kind_of_kernel(left.kernel) == KernelKind::products) strange += left.time;
   std::string lacks;
   if (2 * strange > products) lacks = "has products of sizes that this model does not have";
-  const auto of = [](const std::vector<PartTime>& parts, TracedPart part) {
-    Seconds sum;
-    for (const PartTime& each : parts)
-      if (each.part == part) sum += each.time;
-    return sum;
-  };
   const auto by_sizes = {TracedPart::mlp_products, TracedPart::attention_products,
                          TracedPart::logits_products};
-  Seconds known = of(times.parts, TracedPart::expert_products);
-  for (const TracedPart part : by_sizes) known += of(times.parts, part);
+  Seconds known = of_parts(times.parts, TracedPart::expert_products);
+  for (const TracedPart part : by_sizes) known += of_parts(times.parts, part);
   for (const TracedPart part : by_sizes) {
     constexpr double much = 0.2;
-    const Seconds predicted = of(trace.before.parts, part);
-    if (2 * known <= products || of(times.parts, part).value > 0 ||
+    const Seconds predicted = of_parts(trace.before.parts, part);
+    if (2 * known <= products || of_parts(times.parts, part).value > 0 ||
         predicted.value <= much * trace.before.kinds[0])
       continue;
     lacks = fmt::format("has no {}, of which this job has {}", name_of(part),
                         format_seconds(predicted));
   }
-  if (lacks.empty()) return;
-  throw ConfigError({trace.read.file, 0, 0}, lacks, "give the scenario of the run that it is of");
+  if (!lacks.empty()) {
+    throw ConfigError({trace.read.file, 0, 0}, lacks, "give the scenario of the run that it is of");
+  }
+  refuse_other_batch(trace);
 }
 
 OwnRuns traced_constants(const std::vector<FittedTrace>& traces, const std::string& stack,

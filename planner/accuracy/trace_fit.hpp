@@ -39,6 +39,7 @@ struct PredictedTimes {
   std::array<double, costmodel::kernel_kind_count> kinds{};
   std::vector<PartTime> parts;
   costmodel::Seconds iteration;
+  double attentions = 0;  // forward passes of attention in an iteration, recomputed ones too
 };
 PredictedTimes predicted_times(const costmodel::Scenario& scenario,
                                const costmodel::ParallelPlan& plan);

@@ -162,13 +162,25 @@ TracedPart Attributor::product(const std::string& sizes, bool grouped) const {
   if (rank_ > 0 && has(rank_)) return TracedPart::adapter_products;
   if (has(model_.vocab)) return TracedPart::logits_products;
   if (model_.experts > 0 && has(model_.experts)) return TracedPart::routing;
+  // Where every layer has experts, no product is a dense MLP's, whose width may be another's too.
+  const bool dense = model_.experts == 0 || model_.moe_layers(0, model_.layers) < model_.layers;
   const bool gate_and_up = model_.gated_mlp && has(2 * model_.ffn_hidden);
-  if (has(model_.ffn_hidden) || gate_and_up) return TracedPart::mlp_products;
+  if (dense && (has(model_.ffn_hidden) || gate_and_up)) return TracedPart::mlp_products;
   const bool projects = has(queries) || has(keys) || has(queries + 2 * keys);
   if (has(model_.hidden) && projects) return TracedPart::attention_products;
   if (batched && has(model_.head_dim)) return TracedPart::attention;
   const bool of_model = batched || has(model_.hidden) || has(model_.expert_ffn_hidden);
   return of_model ? TracedPart::other_products : TracedPart::unknown;
+}
+
+Attribution Attributor::of_product(const std::string& sizes, bool grouped, bool backward) const {
+  const TracedPart part = product(sizes, grouped);
+  if (part != TracedPart::mlp_products && part != TracedPart::attention_products)
+    return {part, backward};
+  const OperatorSizes matrices = sizes_of(sizes);
+  const bool rows = std::ranges::any_of(
+      matrices, [&](const auto& list) { return std::ranges::count(list, tokens_) > 0; });
+  return {part, backward, !rows};
 }
 
 // Of element-wise operators, which their sizes distinguish.
@@ -230,16 +242,16 @@ Attribution Attributor::of(const Trace& trace, const TracedKernel& kernel) const
   const bool grouped = holds(chain.names, "grouped_mm") || holds(chain.names, "GroupedMm");
   const std::string& sizes = trace.text(launcher.sizes);
   if (!is_own && kind_of_kernel(name) == KernelKind::products) {
-    const TracedPart part = product(sizes, grouped);
+    const Attribution own = of_product(sizes, grouped, chain.backward);
     // Other operators than PyTorch's own products have other inputs than two matrices.
     const std::string& op = trace.text(launcher.name);
     const bool plain = holds(op, "aten::mm") || holds(op, "aten::addmm");
-    const bool strange = part == TracedPart::unknown && !plain;
-    return {strange ? TracedPart::other_products : part, chain.backward};
+    const bool strange = own.part == TracedPart::unknown && !plain;
+    return strange ? Attribution{TracedPart::other_products, chain.backward} : own;
   }
   if (worded != TracedPart::unknown) return {worded, chain.backward};
   if (std::ranges::any_of(product_words, is_product))
-    return {product(sizes, grouped), chain.backward};
+    return of_product(sizes, grouped, chain.backward);
   TracedPart part = by_sizes(trace.text(launcher.name), sizes);
   if (part == TracedPart::unknown && sizes.empty()) part = by_kind(name);
   return {part, chain.backward};

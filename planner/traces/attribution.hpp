@@ -72,6 +72,8 @@ inline std::string_view name_of(TracedPart part) {
 struct Attribution {
   TracedPart part = TracedPart::unknown;
   bool backward = false;  // or recomputed for it
+  // Of a dense layer's product, neither of whose matrices has a micro-batch's rows.
+  bool other_rows = false;
 };
 
 // By the sizes of a model.
@@ -89,6 +91,7 @@ class Attributor {
  private:
   TracedPart by_sizes(std::string_view name, const std::string& sizes) const;
   TracedPart product(const std::string& sizes, bool grouped) const;
+  Attribution of_product(const std::string& sizes, bool grouped, bool backward) const;
 
   costmodel::ModelSpec model_;
   std::int64_t rank_;  // of adapters; 0: none

@@ -47,8 +47,9 @@ class Sums {
     for (std::size_t i = 0; i < spans_.size(); ++i) finish(i);
     const double share = times_.iterations > 0 ? 1.0 / times_.iterations : 1;
     for (Seconds* time : {&times_.kernels, &times_.communication, &times_.no_kind, &times_.busy,
-                          &times_.wall, &times_.exposed})
+                          &times_.wall, &times_.exposed, &times_.other_rows})
       *time *= share;
+    for (double& number : times_.numbers) number *= share;
     for (Seconds& time : times_.kinds) time *= share;
     times_.launches *= share;
     times_.host_records = static_cast<double>(trace_.host_records) * share;
@@ -80,10 +81,12 @@ class Sums {
       times_.communication += time;
     } else if (const auto kind = kind_of_kernel(name)) {
       times_.kinds[static_cast<std::size_t>(*kind)] += time;
+      ++times_.numbers[static_cast<std::size_t>(*kind)];
     } else {
       times_.no_kind += time;
     }
     const Attribution of = attributor_.of(trace_, kernel);
+    if (of.other_rows) times_.other_rows += time;
     auto& sum = parts_[{of.part, of.backward}];
     sum.time += time;
     ++sum.kernels;

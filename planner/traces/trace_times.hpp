@@ -29,6 +29,8 @@ struct LeftOver {
 struct TraceTimes {
   int iterations = 0;
   std::array<costmodel::Seconds, costmodel::kernel_kind_count> kinds{};
+  std::array<double, costmodel::kernel_kind_count> numbers{};  // of kernels, by kind
+  costmodel::Seconds other_rows;        // of dense layers' products: Attribution::other_rows
   costmodel::Seconds kernels;           // of all, added up; collectives too
   costmodel::Seconds communication;     // kernels of collectives
   costmodel::Seconds exposed;           // of these, while no other kernel ran

@@ -80,6 +80,25 @@ TEST_CASE("a trace of another job is refused by its products") {
                     doctest::Contains("has no products of the MLP, of which this job has"));
 }
 
+TEST_CASE(
+    "a trace of another batch, micro-batch or recomputation is refused, with the key to set") {
+  const FittedTrace trace = fitted({1, 1, 1, 1, 1, 1, 1, 1});
+  FittedTrace twice = trace, rows = trace;
+  twice.before.attentions *= 2;
+  CHECK_THROWS_WITH(planner::refuse_other_job(twice),
+                    doctest::Contains("runs attention forward 2 times an iteration, and this job 4 "
+                                      "times"));
+  CHECK_THROWS_WITH(planner::refuse_other_job(twice), doctest::Contains("plan.recompute"));
+  const costmodel::Seconds products = trace.read.times.kinds.front();
+  rows.read.times.parts = {{planner::TracedPart::attention_products, false, products * 0.4, 1},
+                           {planner::TracedPart::mlp_products, false, products * 0.6, 1}};
+  rows.read.times.other_rows = products * 0.6;
+  CHECK_THROWS_WITH(planner::refuse_other_job(rows), doctest::Contains("set plan.micro_batch"));
+  // As of a head whose loss is computed in pieces.
+  rows.read.times.other_rows = products * 0.4;
+  CHECK_NOTHROW(planner::refuse_other_job(rows));
+}
+
 TEST_CASE("constants of no trace are those of the configs") {
   const Scenario s = traced_job::scenario();
   const auto plan = resolve_plan(s);

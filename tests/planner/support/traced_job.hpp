@@ -43,8 +43,12 @@ inline std::string trace(const std::array<double, costmodel::kernel_kind_count>&
   const auto times = predicted();
   std::vector<kineto::Launch> launches;
   for (std::size_t kind = 0; kind < factor.size(); ++kind) {
-    launches.push_back({"aten::op", "[[4096, 2048], [2048, 8192]]", kernels[kind],
-                        1e6 * factor[kind] * times.kinds[kind] / planner::rested[kind]});
+    // Attention runs forward once a layer.
+    const bool attends = kind == static_cast<std::size_t>(costmodel::KernelKind::attention_forward);
+    const int each = attends ? 2 : 1;
+    const double all = 1e6 * factor[kind] * times.kinds[kind] / planner::rested[kind];
+    for (int k = 0; k < each; ++k)
+      launches.push_back({"aten::op", "[[4096, 2048], [2048, 8192]]", kernels[kind], all / each});
   }
   return kineto::trace(launches, 2, between);
 }

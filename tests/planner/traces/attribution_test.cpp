@@ -39,6 +39,26 @@ TEST_CASE("products are those whose sides are the model's") {
   CHECK(of("nvjet", "aten::mm", "[[4096,2048][2048,8192]]", "MmBackward0").backward);
 }
 
+TEST_CASE(
+    "where every layer has experts no product is of a dense MLP; rows of another micro-batch") {
+  // Hidden, MLP and heads are all as wide.
+  const costmodel::Scenario s = scenarios::read(
+      "model: {kind: moe, layers: 2, hidden: 2048, heads: 16, experts: 64, top_k: 8, ffn_hidden: "
+      "2048, expert_ffn_hidden: 1024, vocab: 50304}\ncluster: {base: dgx-h100, devices: "
+      "1}\ntraining: "
+      "{global_batch: 1, sequence: 4096, stack: torchtitan}\nplan: {micro_batch: 1}\n");
+  Trace trace;
+  trace.operators.push_back({trace.texts.of("aten::mm"), trace.texts.of("[[4096,2048][2048,2048]]"),
+                             0, no_operator, 0, 100});
+  trace.kernels.push_back({trace.texts.of("nvjet"), 0, 0, 20, 5, 15, 0});
+  const auto of_tokens = [&](std::int64_t tokens) {
+    return planner::Attributor(s.model, s.training, tokens).of(trace, trace.kernels.front());
+  };
+  CHECK(of_tokens(4096).part == TracedPart::attention_products);
+  CHECK_FALSE(of_tokens(4096).other_rows);
+  CHECK(of_tokens(8192).other_rows);
+}
+
 TEST_CASE("element-wise kernels are by what is around them, else by their sizes") {
   constexpr const char* kernel = "void at::native::vectorized_elementwise_kernel<4>";
   CHECK(of(kernel, "aten::copy_", "[[17]]", "FSDP::pre_forward").part == TracedPart::shards);
