@@ -220,8 +220,8 @@ const Keys<C>& cluster_rows() {
                         "absent: of the innermost tier"),
           key::map<C>("launch_blocking", std::identity{}, blocking_rows()),
           key::map<C>("measured", &C::measured, own_runs_rows()),
-          key::required(key::list<C>("tiers", tier_rows(), "of the network, the innermost first",
-                                     read_tiers))),
+          key::list<C>("tiers", tier_rows(),
+                       "of the network, the innermost first; one device needs none", read_tiers)),
       common_cluster_rows(),
       key::rows<C>(key::note<C>("machine", "what `shardplan calibrate` measured"),
                    key::note<C>("fit", "what `shardplan calibrate` fitted")));
@@ -245,11 +245,32 @@ const Keys<C>& common_cluster_rows() {
   return keys;
 }
 
+namespace {
+
+// The tier of one device, over which nothing is sent.
+Tier alone(const DeviceSpec& device) {
+  Tier tier;
+  tier.name = "device";
+  tier.devices = 1;
+  tier.bandwidth = device.memory_bandwidth;
+  return tier;
+}
+
+}  // namespace
+
 ClusterSpec read_cluster(const Value& map, const std::string& name, DeviceSpec device) {
   ClusterSpec cluster;
   cluster.name = cluster.title = name;
   cluster.device = std::move(device);
-  read_map(map, name.empty() ? "cluster" : "cluster " + quote(name), cluster_rows(), cluster);
+  const std::string what = name.empty() ? "cluster" : "cluster " + quote(name);
+  read_map(map, what, cluster_rows(), cluster);
+  if (cluster.tiers.empty() && cluster.devices == 1) {
+    cluster.tiers.push_back(alone(cluster.device));
+  } else if (cluster.tiers.empty()) {
+    throw ConfigError(map.mark, what + " lacks the key 'tiers'",
+                      "add tiers: [{name: pcie, devices: 8, bandwidth_bytes_per_s: 25 GB/s, "
+                      "latency_s: 10 us}], the innermost first (docs/own-cluster.md)");
+  }
   if (cluster.devices == 0) cluster.devices = cluster.tiers.back().devices;
   if (cluster.devices_per_node == 0) cluster.devices_per_node = cluster.tiers.front().devices;
   cluster.known_tiers = cluster.tiers;

@@ -302,8 +302,8 @@ StepParts StepTimes::of(const StepLoad& load) const {
   StepParts parts;
   parts.add(one, std::ceil(stack_.layers() / pp) * pp / stack_.layers());
   if (pp > 1) parts.transfers += pp * passing_on(share);
-  if (serving_.cpu_offload.value > 0)
-    parts.transfers += serving_.cpu_offload / cluster_.device.host_bandwidth * pp;
+  if (serving_.cpu_offload.value > 0)  // of the weights, whatever is allowed
+    parts.transfers += min(serving_.cpu_offload, held_) / cluster_.device.host_bandwidth * pp;
   const EngineSpec& engine = serving_.engine;
   const double own = serving_.offline ? 1 - engine.server_share : 1;
   const Seconds host = own * (constants().host_step * pp +

@@ -75,6 +75,7 @@ void take_points(const Json& points, Json& row) {
   std::string where = fmt::format("fastest of {} points:", points.size());
   for (const auto& [key, value] : best->items()) {
     if (key == "dp") break;  // after it come results
+    if (key == "format_version" || key == "program") continue;
     where +=
         fmt::format(" {} {}", key, value.is_string() ? value.get<std::string>() : json_line(value));
   }

@@ -42,6 +42,16 @@ std::int64_t count_of(const std::string& text) {
   return text == digits || text == format_integer(count) ? count : 0;
 }
 
+// The device that `word` names, or a part of the name of one alone; "" for none.
+std::string device_called(const ConfigPath& path, const std::string& word) {
+  std::vector<std::string> found;
+  for (const std::string& name : config_names(path, "devices")) {
+    if (name == lower_case(word)) return name;
+    if (word.size() > 1 && name.find(lower_case(word)) != std::string::npos) found.push_back(name);
+  }
+  return found.size() == 1 ? found.front() : "";
+}
+
 // The one configuration that `word` names. `flag`: where it was said.
 std::string the_one(const ConfigPath& path, const std::string& kind, const std::string& word,
                     const std::string& flag) {
@@ -53,11 +63,11 @@ std::string the_one(const ConfigPath& path, const std::string& kind, const std::
     throw ConfigError(mark, fmt::format("{} may be several {}", quote(word), kind),
                       fmt::format("name one of {}", fmt::join(found, ", ")));
   }
-  const auto devices = config_names(path, "devices");
-  if (kind == "clusters" && std::ranges::count(devices, word) > 0) {
+  if (kind == "clusters" && !device_called(path, word).empty()) {
     throw ConfigError(mark, fmt::format("no cluster of device {} is described", quote(word)),
-                      "describe its links: cluster: {device: " + word +
-                          ", devices: N, tiers: [...]}, as configs/clusters do");
+                      "describe its links: cluster: {device: " + device_called(path, word) +
+                          ", devices: N, tiers: [{name: pcie, devices: N, bandwidth_bytes_per_s: "
+                          "25 GB/s, latency_s: 10 us}]} (docs/own-cluster.md)");
   }
   std::vector<std::string> engines = config_names(path, "engines");
   std::erase_if(engines, [&](const std::string& one) { return !one.starts_with(word); });
@@ -135,6 +145,13 @@ void require_number(const std::string& cluster, const ConfigPath& path) {
 
 void add_cluster(const Options& options, const ConfigPath& path, std::vector<std::string>& all) {
   const Gpus gpus = options.gpus.empty() ? Gpus{} : read_gpus(options.gpus);
+  // One device that no cluster is of has no links that would have to be described.
+  const bool alone = gpus.devices == 1 && options.cluster.empty() && !gpus.device.empty() &&
+                     configs_called(path, "clusters", gpus.device).empty();
+  if (const std::string device = alone ? device_called(path, gpus.device) : ""; !device.empty()) {
+    all.push_back(fmt::format("cluster={{device: {}, devices: 1}}", device));
+    return;
+  }
   const std::string name = cluster_of(options, gpus, path);
   if (name.empty()) {
     if (gpus.devices > 0) all.push_back(fmt::format("cluster.devices={}", gpus.devices));

@@ -95,7 +95,11 @@ void refuse_model(const Scenario& s, const Estimate& e, const TrainingLog& log,
   const auto near = [&](double own) {
     return own > 0 && log.parameters < own * same_within && log.parameters > own / same_within;
   };
-  if (log.parameters > 0 && !near(e.parameters) && !near(e.trained_parameters)) {
+  // The Trainer counts a rank's shard where FSDP shards parameters.
+  const double shards = e.plan.even() && e.plan.zero >= 2 ? e.plan.shards() : 1;
+  const bool of_this = near(e.parameters) || near(e.trained_parameters) ||
+                       near(e.parameters / shards) || near(e.trained_parameters / shards);
+  if (log.parameters > 0 && !of_this) {
     add("parameters", fmt::format("{:.3g} B", log.parameters / 1e9),
         fmt::format("{:.3g} B", e.parameters / 1e9));
   }

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <numeric>
 #include <utility>
 
 #include "costmodel/base/unit_text.hpp"
@@ -76,16 +77,23 @@ void fewer_devices(const Scenario& s, Attempts& attempts) {
   fixed.pp = s.plan.pp.value_or(1);
   fixed.cp = s.plan.cp.value_or(1);
   fixed.dp = s.plan.dp.value_or(1);
-  const std::int64_t unit = fixed.devices();
-  std::int64_t units = s.cluster.devices / unit;
-  if (units * unit == s.cluster.devices) units = half(units);
-  for (; units > 0; units = half(units)) {
-    const std::int64_t n = units * unit;
+  const std::int64_t unit = fixed.devices(), all = s.cluster.devices;
+  const auto fits = [&](std::int64_t n) {
     Scenario changed = s;
     changed.cluster = resized(s.cluster, n);
     const std::string set = fmt::format("cluster.devices={}", n);
-    if (try_change(changed, "fewer devices: " + set, {set}, attempts)) return;
-  }
+    return try_change(changed, "fewer devices: " + set, {set}, attempts);
+  };
+  // Nodes less first, and then ever fewer.
+  const std::int64_t node = std::lcm(unit, std::max<std::int64_t>(1, s.cluster.devices_per_node));
+  constexpr int nearest = 64;
+  std::int64_t near = (all - 1) / node * node;
+  for (int tried = 0; near > all / 2 && tried < nearest; near -= node, ++tried)
+    if (fits(near)) return;
+  std::int64_t units = all / unit;
+  if (units * unit == all) units = half(units);
+  for (; units > 0; units = half(units))
+    if (fits(units * unit)) return;
   attempts.tried.emplace_back("fewer devices");
 }
 

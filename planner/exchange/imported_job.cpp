@@ -162,9 +162,19 @@ void assume_missing(ImportedJob& job, std::int64_t per_node) {
 void set_key(ImportedJob& job, const std::string& assignment, const Mark& mark) {
   assign_path(job.scenario, assignment, mark);
   const std::string key = assignment.substr(0, assignment.find('='));
-  std::erase_if(job.missing, [&](const MissingKey& missing) {
-    return missing.key == key || missing.key.starts_with(key + ".");
-  });
+  const auto have = [&job](const std::string& written) {
+    std::erase_if(job.missing, [&](const MissingKey& missing) {
+      return missing.key == written || missing.key.starts_with(written + ".");
+    });
+  };
+  have(key);
+  // One of three keys states how many requests come.
+  if (key != "serving.concurrency" && key != "serving.requests") return;
+  Value& serving = *job.scenario.find("serving");
+  const Value* rate = serving.find("arrival_rate");
+  if (rate == nullptr || rate->text != to_be_replaced) return;
+  serving.erase("arrival_rate");
+  have("serving.arrival_rate");
 }
 
 std::string to_yaml(const ImportedJob& job) {

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
+#include <charconv>
+#include <optional>
 #include <sstream>
 #include <string_view>
 #include <utility>
@@ -167,10 +169,10 @@ class ShellReader {
         words, [](const ShellWord& word) { return without_unknown(word.text).empty(); });
   }
 
-  // The default of ${NAME:-default} is itself a word of the script.
-  void add_default(ShellFields& f, const std::string& word, bool quoted) {
+  // The default of ${NAME:-default}, and the key of ${NAME[key]}, is itself a word of the script.
+  ShellWords expanded(const Mark& begin, const std::string& word, bool quoted) {
     if (++depth_ > deepest) {
-      throw ConfigError(f.mark(), "expansions are nested deeper than 64", "shorten the script");
+      throw ConfigError(begin, "expansions are nested deeper than 64", "shorten the script");
     }
     ShellReader inner(word, file_);
     inner.known_ = known_;
@@ -178,10 +180,37 @@ class ShellReader {
     inner.depth_ = depth_;
     inner.line_ = line_;
     inner.budget_ = budget_;
-    ShellFields fields(f.mark(), *budget_);
+    ShellFields fields(begin, *budget_);
     while (inner.at_ < word.size()) inner.read_piece(fields, quoted);
-    f.add_value(fields.take(), true, !quoted);
     --depth_;
+    return fields.take();
+  }
+
+  // The item of an array with this key: of an associative one, which stands as its items do
+  // ("[key]=value"), or by its place.
+  static std::optional<ShellWord> item_of(const ShellWords& array, const std::string& key) {
+    const std::string begin = "[" + key + "]=";
+    for (const ShellWord& item : array) {
+      if (item.text.starts_with(begin))
+        return ShellWord{item.text.substr(begin.size()), item.mark, item.unknown};
+    }
+    std::size_t place = 0;
+    const auto [end, error] = std::from_chars(key.data(), key.data() + key.size(), place);
+    const bool number = error == std::errc() && end == key.data() + key.size();
+    if (!number || place >= array.size() || array[place].text.starts_with('[')) return {};
+    return array[place];
+  }
+
+  // ${NAME[key]}; whether it is one.
+  bool add_item(ShellFields& f, const std::string& name, std::string_view rest, bool quoted) {
+    const std::size_t end = rest.find(']');
+    if (!rest.starts_with('[') || end + 1 != rest.size()) return false;
+    const ShellWords* array = variable(name);
+    const ShellWords key = expanded(f.mark(), std::string(rest.substr(1, end - 1)), true);
+    if (array == nullptr || key.size() != 1 || !key.front().unknown.empty()) return false;
+    const auto item = item_of(*array, key.front().text);
+    if (item) f.add_value({*item}, quoted, false);
+    return item.has_value();
   }
 
   void add_parameter(ShellFields& f, const std::string& inside, bool quoted) {
@@ -191,6 +220,7 @@ class ShellReader {
     std::string_view rest = std::string_view(inside).substr(end);
     const bool items = rest.starts_with("[@]");
     if (items || rest.starts_with("[*]")) rest.remove_prefix(3);
+    if (!items && add_item(f, name, rest, quoted)) return;
     const ShellWords* value = variable(name);
     const bool colon = rest.starts_with(':');
     const bool set = value != nullptr && !(colon && is_empty(*value));
@@ -199,8 +229,14 @@ class ShellReader {
       return f.add_value(*value, quoted, items);
     }
     const std::string_view operation = rest.substr(colon ? 1 : 0);
-    if (!operation.empty() && (operation.front() == '-' || operation.front() == '='))
-      return add_default(f, std::string(operation.substr(1)), quoted);
+    if (!operation.empty() && (operation.front() == '-' || operation.front() == '=')) {
+      ShellWords otherwise = expanded(f.mark(), std::string(operation.substr(1)), quoted);
+      f.add_value(otherwise, true, !quoted);
+      // A default within another one assigns nothing: its reader knows the variables alone.
+      const bool assigns = operation.front() == '=' && known_ == &script_.variables;
+      if (assigns) assign(name, false, std::move(otherwise), false);
+      return;
+    }
     f.add_unknown(operation.starts_with('?') ? "$" + name : "${" + inside + "}");
   }
 

@@ -118,6 +118,15 @@ std::string list_of(const std::vector<std::string>& names, std::string_view betw
   return text;
 }
 
+// FlashAttention 2 needs Ampere, the first of NVIDIA's devices that multiply in bf16; before it
+// PyTorch's own attention (SDPA) has a fused kernel.
+bool without_flash_attention(const DeviceSpec& device) {
+  return device.peak_of(Precision::bf16).value <= 0;
+}
+
+// FlashAttention 2 drops the sinks of gpt-oss; its checkpoint's card names this kernel of FA 3.
+constexpr std::string_view attention_with_sinks = "kernels-community/vllm-flash-attn3";
+
 // In the words that the Trainer's own arguments have; the others rename them.
 Lines arguments(const Scenario& s, const ParallelPlan& p, TrainerTarget target) {
   const FineTuning& f = s.training.fine_tuning;
@@ -168,8 +177,13 @@ Lines arguments(const Scenario& s, const ParallelPlan& p, TrainerTarget target) 
   put("bf16", "bf16", "bf16", truth(s.training.precision == Precision::bf16));
   put("fp16", "fp16", "fp16", truth(s.training.precision == Precision::fp16));
   const bool unfused = s.training.stack.kernels.attention == AttentionKernel::unfused;
-  put("attn_implementation", "attn_implementation", "", unfused ? "eager" : "flash_attention_2");
-  put("", "", "flash_attn", unfused ? "disabled" : "fa2");
+  const bool old = without_flash_attention(s.cluster.device);
+  put("attn_implementation", "attn_implementation", "",
+      unfused                   ? "eager"
+      : s.model.attention_sinks ? std::string(attention_with_sinks)
+      : old                     ? "sdpa"
+                                : "flash_attention_2");
+  put("", "", "flash_attn", unfused || s.model.attention_sinks ? "disabled" : old ? "sdpa" : "fa2");
   put("optim", "optimizer", "optim", optimizer_of(s, axolotl && p.zero > 0));
   // axolotl's schema and LLaMA-Factory's parser stop without them.
   put("", "learning_rate", "", "2.0e-5");
@@ -242,6 +256,16 @@ std::vector<std::string> notes_of(const Scenario& s, const ParallelPlan& p, Trai
   const bool deepspeed = target == TrainerTarget::llama_factory && p.zero > 0;
   note_stack(s.training.stack, deepspeed ? deepspeed_stack : trainer_stack, notes);
   if (s.training.packing.any()) notes.emplace_back(samples_note);
+  if (s.model.experts > 0 && s.training.fine_tuning.base == BasePrecision::nf4)
+    notes.emplace_back("load_in_4bit leaves experts in 16 bits, which are parameters: priced so");
+  if (s.model.attention_sinks) {
+    notes.emplace_back(
+        target == TrainerTarget::llama_factory
+            ? "attention sinks: by LLaMA-Factory without a fused kernel, which takes more time and "
+              "memory than is priced"
+            : "attention sinks: the kernel named needs a Hopper device; on another set "
+              "attn_implementation: eager, which takes more time and memory than is priced");
+  }
   if (target == TrainerTarget::llama_factory)
     notes.emplace_back("it runs in a checkout of LLaMA-Factory, which has the files of DeepSpeed");
   return notes;

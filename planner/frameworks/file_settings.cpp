@@ -69,7 +69,8 @@ std::optional<std::vector<SetField>> read_named(const std::string& name, const s
   const std::string folder = folder_of(file), named = joined_path(folder, name);
   if (!is_regular_file(named) || !lies_in(named, folder.empty() ? "." : folder))
     return std::nullopt;
-  return read_yaml(read_file(named, config_limits), named);
+  const std::string text = read_file(named, config_limits);
+  return named.ends_with(".toml") ? read_toml(text, named) : read_yaml(text, named);
 }
 
 }  // namespace planner

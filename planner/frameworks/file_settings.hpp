@@ -17,8 +17,8 @@ std::vector<SetField> read_toml(const std::string& text, const std::string& file
 // costmodel::parse_yaml().
 std::vector<SetField> read_yaml(const std::string& text, const std::string& file);
 
-// The settings of a YAML or JSON file that `file` names, if it lies in the folder of that one or
-// below it, links followed; nothing for any other. Throws as read_yaml().
+// The settings of a TOML, YAML or JSON file that `file` names, if it lies in the folder of that one
+// or below it, links followed; nothing for any other. Throws as read_toml() and read_yaml().
 std::optional<std::vector<SetField>> read_named(const std::string& name, const std::string& file);
 
 }  // namespace planner

@@ -413,6 +413,7 @@ struct TorchtitanCommand {
   std::vector<SetField> fields;
   std::int64_t devices = 0;  // 0: not known
   std::string config;        // "llama3_8b"
+  bool read = false;         // of its file, which lies with the command
 };
 
 // "KEY=VALUE KEY=VALUE".
@@ -458,7 +459,10 @@ TorchtitanCommand read_torchtitan_command(const std::string& text, const std::st
   if (const std::string count = shell_variable(script, "NGPU"); command.devices == 0)
     command.devices = std::strtol(count.c_str(), nullptr, 10);
   command.config = stem_of(config);
-  std::vector<SetField> all = fields_in(shipped_settings(command.config));
+  auto named = config.ends_with(".toml") ? read_named(config, file) : std::nullopt;
+  command.read = named.has_value();
+  std::vector<SetField> all =
+      named ? std::move(*named) : fields_in(shipped_settings(command.config));
   for (SetField& set : command.fields) {
     set.field = set.name;
     std::ranges::replace(set.field, '-', '_');
@@ -473,13 +477,15 @@ ImportedJob import_torchtitan_command(const std::string& text, const std::string
   const bool known = !shipped_settings(command.config).empty();
   TorchtitanImport in(std::move(command.fields), std::max<std::int64_t>(0, command.devices));
   in.read();
+  if (command.read) return std::move(in.job);
   in.job.notes.push_back(
-      known ? fmt::format("what the command leaves out is that of {}, as torchtitan shipped it in "
-                          "2025",
-                          command.config)
-            : fmt::format(
-                  "the settings of {} are not known here: torchtitan's defaults stand instead",
-                  command.config.empty() ? "the configuration" : shortened(command.config)));
+      known
+          ? fmt::format("what the command leaves out is that of {}, as torchtitan shipped it in "
+                        "2025",
+                        command.config)
+          : fmt::format("the settings of {} are not known here, and no file of them lies with this "
+                        "one: torchtitan's defaults stand instead",
+                        command.config.empty() ? "the configuration" : shortened(command.config)));
   if (!known) name_model(in.job, command.config);
   return std::move(in.job);
 }

@@ -263,8 +263,8 @@ class TrainerImport : public SettingsImport {
           "training.packing for other lengths");
     } else {
       job.notes.emplace_back(
-          "every sequence is taken as full: shorter samples take less time; --set "
-          "training.sample_tokens='{mean: 650, p95: 2000}' describes their lengths");
+          "every sequence is taken as full; where a micro-batch is padded to its longest sample "
+          "alone, --set training.sequence=N, the mean of those, prices that");
     }
   }
 

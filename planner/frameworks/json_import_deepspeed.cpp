@@ -185,6 +185,7 @@ void read_training(DeepSpeedImport& in, const Around& script) {
   const std::int64_t share = size_of(in.top("train_micro_batch_size_per_gpu"), 0) *
                              size_of(in.top("gradient_accumulation_steps"), open ? 1 : 0);
   const double dp = replicas == nullptr ? 0 : parse_count(replicas->text).value_or(0);
+  in.job.accumulation = size_of(in.top("gradient_accumulation_steps"), 1);
   if (in.top("train_batch_size") == nullptr && share > 0 && dp > 0) {
     in.put("training", "global_batch", fmt::format("{:.0f}", static_cast<double>(share) * dp));
   } else {

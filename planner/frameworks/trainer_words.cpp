@@ -103,7 +103,7 @@ const SetField* last_of(const std::vector<SetField>& fields, std::string_view na
   return last;
 }
 
-// Of accelerate's --config_file and DeepSpeed's JSON, where they lie beside the file that names
+// Of accelerate's --config_file and DeepSpeed's JSON, where they lie with the file that names
 // them: before the settings of that file, which count where both have one. Of DeepSpeed's only the
 // stage and where states are kept: the Trainer fills in the rest from its own.
 void add_named_files(std::vector<SetField>& fields, const std::string& file) {

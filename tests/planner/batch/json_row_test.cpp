@@ -53,8 +53,8 @@ TEST_CASE("a plan that does not fit is told") {
 TEST_CASE("a row has the fastest point of a sweep that fits") {
   const json row = json::parse(index_row(
       "x", "sweep", JobState::done,
-      R"([{"tp": 1, "dp": 8, "iteration_s": 1, "tokens_per_s": 9, "mfu": 0.5, "peak_gib": 90,
-           "fits": false}, {"tp": 2, "dp": 4, "iteration_s": 3, "tokens_per_s": 3, "mfu": 0.3,
+      R"([{"format_version": 1, "program": {}, "tp": 1, "dp": 8, "iteration_s": 1, "tokens_per_s": 9, "mfu": 0.5, "peak_gib": 90,
+           "fits": false}, {"format_version": 1, "program": {}, "tp": 2, "dp": 4, "iteration_s": 3, "tokens_per_s": 3, "mfu": 0.3,
            "peak_gib": 10, "fits": true}, {"tp": 3, "dp": null, "iteration_s": null,
            "fits": null}])",
       ""));

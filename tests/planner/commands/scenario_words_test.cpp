@@ -2,9 +2,11 @@
 #include "planner/commands/scenario_words.hpp"
 
 #include <doctest/doctest.h>
+#include <fmt/format.h>
 
 #include <cstdlib>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "planner/commands/session.hpp"
 #include "tests/costmodel/support/fixtures.hpp"
@@ -74,6 +76,23 @@ TEST_CASE("a cluster and devices may both be named, if they agree") {
                  "cluster 'aws-p5' has devices"));
   options.cluster.clear();
   CHECK(word_assignments(options, fixtures::configs()).size() == 2);
+}
+
+TEST_CASE("one device needs no cluster that describes its links") {
+  Options options;
+  for (const auto& [gpus, device] :
+       {std::pair{"1xt4", "t4"}, {"1xA6000", "rtx-a6000"}, {"1xh100-pcie", "h100-pcie-80gb"}}) {
+    options.gpus = gpus;
+    CHECK(word_assignments(options, fixtures::configs()).front() ==
+          fmt::format("cluster={{device: {}, devices: 1}}", device));
+  }
+  CHECK(contains(in_process::printed("evaluate llama-3.2-1b --gpus 1xt4 --batch 1 --sequence 2048"),
+                 "on 1 x NVIDIA T4"));
+  CHECK(contains(config_error([&] {
+                   options.gpus = "2xt4";
+                   word_assignments(options, fixtures::configs());
+                 }),
+                 "tiers: [{name: pcie, devices: N, bandwidth_bytes_per_s: 25 GB/s"));
 }
 
 TEST_CASE("unknown words are answered with the nearest") {

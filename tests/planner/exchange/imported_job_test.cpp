@@ -21,6 +21,27 @@ TEST_CASE("a cluster and keys that are given are no longer missing") {
   CHECK(job.scenario.find("cluster")->find("devices")->text == "REPLACE");
 }
 
+TEST_CASE("requests in flight take the place of the rate of their arrival") {
+  const auto job = [] {
+    planner::ImportedJob imported;
+    costmodel::Value serving;
+    serving.set("arrival_rate", costmodel::scalar_value(std::string(planner::to_be_replaced)));
+    imported.scenario.set("serving", serving);
+    imported.missing = {{"serving.arrival_rate", "requests a second"}};
+    return imported;
+  };
+  for (const char* load : {"serving.concurrency=16", "serving.requests=500"}) {
+    auto given = job();
+    planner::set_key(given, load, {});
+    CHECK_MESSAGE(given.missing.empty(), load);
+    CHECK_MESSAGE(given.scenario.find("serving")->find("arrival_rate") == nullptr, load);
+  }
+  auto rate = job();
+  planner::set_key(rate, "serving.arrival_rate=2", {});
+  planner::set_key(rate, "serving.requests=500", {});  // refused where it is read
+  CHECK(rate.scenario.find("serving")->find("arrival_rate")->text == "2");
+}
+
 TEST_CASE("the YAML begins with what is missing and left out, a line each") {
   const auto text = to_yaml(
       planner::import_megatron(planner::read_megatron_script(megatron_runs::script, "x.sh")));

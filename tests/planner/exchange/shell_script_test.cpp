@@ -35,6 +35,17 @@ TEST_CASE("words, quotes, variables and arrays as bash has them") {
   CHECK(last("run $'4' $'it\\'s' $'a\\tb' $\"c d\" \"$'e'\"") == "run|4|it's|a\tb|c d|$'e'|");
 }
 
+TEST_CASE("a default that is assigned, and items of arrays by key and by place") {
+  CHECK(last(": \"${N:=128}\" ${M=2}\nrun $N $M") == "run|128|2|");
+  CHECK(last("N=4\n: ${N:=128}\nrun $N") == "run|4|");
+  CHECK(
+      last("declare -A D=( [deepep]=\"--type flex --backend deepep\" [a2a]=\"--type alltoall\" )\n"
+           "MODE=deepep\nrun ${D[$MODE]} \"${D[a2a]}\"") ==
+      "run|--type|flex|--backend|deepep|--type alltoall|");
+  CHECK(last("L=(a b c)\nI=1\nrun ${L[0]} ${L[$I]}") == "run|a|b|");
+  CHECK(last("declare -A D=([a]=1)\nrun ${D[b]} ${L[0]}") == "run|?${D[b]}|?${L[0]}|");
+}
+
 TEST_CASE("options of declare and its like are no command") {
   CHECK(last("declare -a L=(a b)\ndeclare -i N=4\nlocal -r M=2\nrun ${L[@]} $N $M") ==
         "run|a|b|4|2|");

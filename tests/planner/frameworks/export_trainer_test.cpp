@@ -2,6 +2,7 @@
 #include "planner/frameworks/export_trainer.hpp"
 
 #include <doctest/doctest.h>
+#include <fmt/format.h>
 
 #include <array>
 #include <string>
@@ -156,6 +157,34 @@ TEST_CASE("an encoder with a decoder is none of these programs'") {
     REQUIRE(!found.empty());
     CHECK(found.front().key == "model");
   }
+}
+
+TEST_CASE("attention by a kernel that device and model have") {
+  const auto script_of = [](const char* model, const char* cluster, const char* precision,
+                            TrainerTarget target) {
+    const Scenario s = scenarios::read(fmt::format(
+        "model: {}\ncluster: {}\ntraining: {{global_batch: 8, sequence: 2048, precision: {}, "
+        "stack: "
+        "peft, fine_tuning: {{method: lora, targets: attention}}}}\nplan: {{micro_batch: 1}}\n",
+        model, cluster, precision));
+    return planner::export_trainer(s, costmodel::resolve_plan(s), target).script;
+  };
+  const char* const ampere = "{base: dgx-a100, devices: 1}";
+  const char* const volta = "{device: v100-sxm2-32gb, devices: 1}";
+  const auto has = [](const std::string& script, const char* line) {
+    return script.find(line) != std::string::npos;
+  };
+  CHECK(has(script_of("llama-3.2-1b", ampere, "bf16", TrainerTarget::axolotl),
+            "attn_implementation: flash_attention_2"));
+  CHECK(has(script_of("llama-3.2-1b", volta, "fp16", TrainerTarget::axolotl),
+            "attn_implementation: sdpa"));
+  CHECK(has(script_of("llama-3.2-1b", volta, "fp16", TrainerTarget::llama_factory),
+            "flash_attn: sdpa"));
+  // FlashAttention 2 would drop the sinks.
+  CHECK(has(script_of("gpt-oss-20b", ampere, "bf16", TrainerTarget::axolotl),
+            "attn_implementation: kernels-community/vllm-flash-attn3"));
+  CHECK(has(script_of("gpt-oss-20b", ampere, "bf16", TrainerTarget::llama_factory),
+            "flash_attn: disabled"));
 }
 
 }  // namespace export_trainer_test

@@ -76,6 +76,14 @@ TEST_CASE("what a release lacks, and what its validators refuse") {
   CHECK_THROWS_WITH(in("core-0.14", {"--moe-grouped-gemm", "--fp16"}),
                     doctest::Contains("refuses --moe-grouped-gemm without --bf16"));
   CHECK(in("core-0.16", {"--moe-grouped-gemm", "--fp16"}).size() == 2);
+  // Until 0.18 shared experts computed during the exchange of alltoall alone.
+  const Strings flex{"--moe-token-dispatcher-type flex", "--moe-shared-expert-overlap"};
+  const Strings alltoall{"--moe-token-dispatcher-type alltoall", "--moe-shared-expert-overlap"};
+  for (const char* release : {"core-0.14", "core-0.15", "core-0.16", "core-0.17"}) {
+    CHECK_THROWS_WITH(in(release, flex), doctest::Contains("refuses --moe-shared-expert-overlap"));
+    CHECK(in(release, alltoall) == alltoall);
+  }
+  CHECK(in("core-0.18", flex) == flex);
   planner::FrameworkCall graphs{{"--cuda-graph-impl local"},
                                 {"PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True", "A=1"}};
   CHECK(write_for(framework_version("megatron", "core-0.15"), graphs).size() == 1);

@@ -14,6 +14,7 @@
 #include "planner/frameworks/file_settings.hpp"
 #include "tests/planner/support/round_trips.hpp"
 #include "tests/planner/support/torchtitan_cases.hpp"
+#include "tests/run_program.hpp"
 #include "tests/sanitized.hpp"
 
 namespace import_torchtitan_test {
@@ -234,6 +235,24 @@ TEST_CASE("a command: the configuration that torchtitan ships, and what is set a
   CHECK(of(own, "cluster", "devices") == "16");
   CHECK(own.recipes.back() == "qwen3_8b_mine");
   CHECK(own.notes.back().starts_with("the settings of qwen3_8b_mine are not known here"));
+}
+
+TEST_CASE("a command's TOML is read where it lies with the script" *
+          doctest::skip(!costmodel::reads_toml())) {
+  const program::Scratch folder;
+  folder.write("mine.toml",
+               "[training]\nseq_len = 8192\nlocal_batch_size = 2\n"
+               "[parallelism]\ntensor_parallel_degree = 4\n");
+  for (const char* command :
+       {"CONFIG_FILE=${CONFIG_FILE:-\"./mine.toml\"}\ntorchrun --nproc_per_node 8 -m "
+        "torchtitan.train "
+        "--job.config_file ${CONFIG_FILE}\n",
+        "torchrun --nproc_per_node 8 -m torchtitan.train --job.config_file mine.toml\n"}) {
+    const ImportedJob job = import_torchtitan(command, (folder.path() / "tt.sh").string());
+    CHECK_MESSAGE(of(job, "training", "sequence") == "8192", command);
+    CHECK_MESSAGE(of(job, "plan", "tp") == "4", command);
+    CHECK_MESSAGE(of(job, "plan", "micro_batch") == "2", command);
+  }
 }
 
 TEST_CASE("200 random plans that torchtitan 0.2.2 takes come back from its TOML" *

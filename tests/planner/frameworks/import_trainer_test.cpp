@@ -197,7 +197,7 @@ std::string missed(const ImportedJob& job, const char* key) {
 
 }  // namespace
 
-TEST_CASE("accelerate's and DeepSpeed's files are read where they lie beside the script") {
+TEST_CASE("accelerate's and DeepSpeed's files are read where they lie with the script") {
   const program::Scratch folder;
   folder.write("zero.yaml",
                "compute_environment: LOCAL_MACHINE\ndistributed_type: DEEPSPEED\n"
@@ -216,7 +216,7 @@ TEST_CASE("accelerate's and DeepSpeed's files are read where they lie beside the
   CHECK(plan(by_file).find("dp")->text == "8");
   CHECK(by_file.scenario.find("training")->find("stack")->text == "deepspeed");
   CHECK(by_file.left_out.empty());
-  // What the command says counts.
+  // What the command has counts.
   const auto fewer =
       job_in(folder, "accelerate launch --config_file zero.yaml --num_processes 4 sft.py" + job);
   CHECK(plan(fewer).find("dp")->text == "4");

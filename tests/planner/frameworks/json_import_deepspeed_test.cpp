@@ -89,6 +89,17 @@ TEST_CASE("what the file does not say is missing, what no key says is left out")
   CHECK_THROWS_WITH(import_deepspeed("{", "ds.json"), doctest::Contains("is not JSON"));
 }
 
+TEST_CASE("micro-batches of a rank that the file has are those of the batch that follows") {
+  auto job = import_deepspeed(
+      R"({"train_batch_size": "auto", "train_micro_batch_size_per_gpu": 2,
+          "gradient_accumulation_steps": 8, "zero_optimization": {"stage": 3}})",
+      "ds.json");
+  CHECK(job.accumulation == 8);
+  planner::set_key(job, "cluster.devices=64", {});
+  planner::assume_missing(job, 8);
+  CHECK(job.scenario.find("training")->find("global_batch")->text == "1024");
+}
+
 TEST_CASE("what DeepSpeed keeps in host memory is the plan's offload") {
   const auto offload = [](const std::string& zero) {
     const auto job = import_deepspeed(
