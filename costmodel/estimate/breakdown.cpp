@@ -36,7 +36,10 @@ Traffic replica_traffic(const RankWeights& own, const ParallelPlan& plan,
   const double reductions = plan.zero >= 2 ? micro_batches : 1;
   const auto reduce = gradient_reduction(plan.zero, training);
   const auto gather = parameter_gather(plan.zero, training);
-  const double gathers = plan.zero == 0 ? 0 : plan.zero == 3 ? 2 * micro_batches : 1;
+  const bool in_forward = gathers_in_forward(plan, training);
+  const double gathers = plan.zero == 3 ? 2 * micro_batches
+                         : in_forward   ? micro_batches
+                                        : std::min(plan.zero, 1);
   for (const auto& [held, frozen, ranks_of] :
        {std::tuple{own.all - own.experts, own.frozen - own.frozen_experts,
                    std::int64_t{plan.shards()}},
@@ -44,7 +47,7 @@ Traffic replica_traffic(const RankWeights& own, const ParallelPlan& plan,
     const int group = static_cast<int>(ranks_of);
     const Bytes gradients(held * gradient_bytes_per_parameter(training));
     Bytes weights(held * gather_bytes_per_parameter(training));
-    if (plan.zero == 3) weights += frozen;
+    if (in_forward) weights += frozen;
     sum.add(reduce, collective_bytes(reduce, gradients, group) * reductions);
     sum.add(gather, collective_bytes(gather, weights, group) * gathers);
     if (plan.dp_replicate == 1) continue;

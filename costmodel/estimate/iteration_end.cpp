@@ -252,7 +252,7 @@ AfterPipeline after_pipeline(const PlanInputs& in, const RankParameters& weights
     after.gradient_exposed =
         exposed(between(), pass.between_backward, training.overlap.overlap_grad_reduce);
   }
-  if (zero == 1 || zero == 2) {
+  if ((zero == 1 || zero == 2) && !gathers_in_forward(in.plan, training)) {
     const double weight_size = gather_bytes_per_parameter(training);
     const Seconds slice = training.stack.zero.slice;
     const auto kind = parameter_gather(zero, training);
@@ -399,13 +399,20 @@ Bounds split_bounds(const ParallelPlan& plan, std::int64_t m, const PipelineTime
 
 }  // namespace
 
+Seconds pipeline_bound(const ParallelPlan& plan, const OrderChoices& choices, std::int64_t m,
+                       const PipelineTimes& times) {
+  if (!times.forward_transfer.empty())
+    return pipeline_bound(plan, choices, m, with_shortest_transfer(times));
+  return pipeline_lower_bound(plan.schedule, plan.pp, plan.vpp, m, times, choices);
+}
+
 Bounds bounds_of(const ParallelPlan& plan, std::int64_t m, const PipelineTimes& times,
                  std::span<const RankRow> ranks, const TableSum& tables, const EndTerms& terms) {
   if (!times.forward_transfer.empty())
     return bounds_of(plan, m, with_shortest_transfer(times), ranks, tables, terms);
   if (splits_backward(plan.schedule)) return split_bounds(plan, m, times, ranks, terms);
   Bounds bound;
-  bound.pipeline = pipeline_lower_bound(plan.schedule, plan.pp, plan.vpp, m, times);
+  bound.pipeline = pipeline_lower_bound(plan.schedule, plan.pp, plan.vpp, m, times, plan.choices);
   Seconds optimizer, gather;
   for (const RankRow& rank : ranks) {
     optimizer = max(optimizer, rank.after.optimizer);

@@ -60,7 +60,10 @@ struct EndTerms {
 };
 EndTerms end_terms(const ParallelPlan& plan, const Workload& on);
 
-// Of `micro_batches` micro-batches. Where boundaries differ, each counts as the shortest.
+// Of `micro_batches` micro-batches. Where boundaries differ, each counts as the shortest. The
+// first: of the pipeline alone, in the plan's order but for these choices.
+Seconds pipeline_bound(const ParallelPlan& plan, const OrderChoices& choices,
+                       std::int64_t micro_batches, const PipelineTimes& times);
 Bounds bounds_of(const ParallelPlan& plan, std::int64_t micro_batches, const PipelineTimes& times,
                  std::span<const RankRow> ranks, const TableSum& tables, const EndTerms& terms);
 

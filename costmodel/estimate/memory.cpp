@@ -127,6 +127,35 @@ class RankChunks {
     return {held.bytes + chunk * more, held.micro_batches + more / plan.vpp};
   }
 
+  // The micro-batches of each chunk in that mix. Only of orders that are counted by chunk.
+  std::vector<double> mix() const {
+    const auto number = static_cast<std::size_t>(chunks_);
+    std::vector<double> counts(number);
+    Bytes most;
+    const auto take = [&](Bytes held, auto count_of) {
+      if (held <= most) return;
+      most = held;
+      for (std::size_t v = 0; v < number; ++v) counts[v] = count_of(v);
+    };
+    if (in_.held.chunks != nullptr) {
+      for (const auto& mix : in_.held.chunks->peaks[rank_]) {
+        Bytes held;
+        for (int v = 0; v < chunks_; ++v)
+          held += of(v).kept * static_cast<double>(mix[static_cast<std::size_t>(v)]);
+        take(held, [&](std::size_t v) { return static_cast<double>(mix[v]); });
+      }
+      return counts;
+    }
+    for (const EndMix& mix : (*in_.held.ends)[rank_]) {
+      const double between = mix.total - mix.first - mix.last,
+                   each = chunks_ > 2 ? between / (chunks_ - 2) : 0;
+      take(bytes_of(mix), [&](std::size_t v) -> double {
+        return v == 0 ? mix.first : v + 1 == number ? mix.last : each;
+      });
+    }
+    return counts;
+  }
+
   StageMoment moment() const {
     const std::size_t last = in_.last_stage();
     if (in_.has_stage(rank_, last)) return rows_[in_.alike->row_of->back()].moment;
@@ -186,12 +215,14 @@ class RankChunks {
   Bytes held_listed() const { return most_of(in_.plan.listed->schedule.actions[rank_]); }
 
   // For chunks that weigh the same but for the first and the last.
+  Bytes bytes_of(const EndMix& mix) const {
+    return middle_ * mix.total + (first_ - middle_) * mix.first + (last_ - middle_) * mix.last;
+  }
   Held held_by_even() const {
-    const Bytes more_first = first_ - middle_, more_last = last_ - middle_;
     Bytes most;
     int total = 0;
     for (const EndMix& mix : (*in_.held.ends)[rank_]) {
-      most = max(most, middle_ * mix.total + more_first * mix.first + more_last * mix.last);
+      most = max(most, bytes_of(mix));
       total = std::max(total, mix.total);
     }
     return {most, static_cast<double>(total) / chunks_};
@@ -292,9 +323,10 @@ StageMemory states_of(const PlanInputs& in, const RankParameters& rank) {
   const double gradients = stack.zero.whole_gradients ? rank.all : kept(2);
   StageMemory memory;
   memory.weights = Bytes((casts_weights(in) ? in.layers.head->weights : kept(3)) * weight);
-  memory.weights += in.plan.zero >= 3
-                        ? Bytes(sharded(rank.frozen.value, rank.frozen_experts.value, in.plan))
-                        : rank.frozen;
+  const bool shards_frozen = gathers_in_forward(in.plan, training) && in.plan.shards() > 1;
+  if (in.plan.zero < 3) memory.weights += rank.frozen;
+  if (in.plan.zero == 3 || shards_frozen)
+    memory.weights += Bytes(sharded(rank.frozen.value, rank.frozen_experts.value, in.plan));
   if (in.plan.zero_plus_plus.partition > 1) memory.weights += second_copy(rank, in.plan, training);
   memory.gradients = Bytes(gradients * (gradient_bytes_per_parameter(training) + narrow));
   if (keeps_alike(training.optimizer)) {
@@ -542,6 +574,15 @@ HeldShares held_shares(const PlanInputs& in) {
     shares.pending[k] = own.pending / micro_batch;
   }
   return shares;
+}
+
+std::vector<double> held_by_chunk(const PlanInputs& in, const RankRow& row, std::size_t rank) {
+  const bool by_chunk =
+      in.plan.vpp > 1 && !splits_backward(in.plan.schedule) && in.plan.listed == nullptr;
+  const std::vector<StageBytes> rows = by_chunk ? stage_bytes(in) : std::vector<StageBytes>();
+  if (by_chunk) return RankChunks(in, rows, rank).mix();
+  return std::vector<double>(static_cast<std::size_t>(in.plan.chunks()),
+                             row.memory.in_flight_micro_batches);
 }
 
 Offload offload_of(const PlanInputs& in) {

@@ -32,6 +32,10 @@ std::vector<RankMemory> memory_over_time(const PlanInputs& in, const PlanCost& c
 // The same for stages with sizes of their own, with one chunk each.
 std::vector<RankMemory> memory_over_time(std::span<const RankRow> ranks);
 
+// The micro-batches that each chunk of a rank holds where the rank holds most; of an order that is
+// not counted by chunk as many of all as would hold as much.
+std::vector<double> held_by_chunk(const PlanInputs& in, const RankRow& row, std::size_t rank);
+
 // What a micro-batch holds on a virtual stage as a share of what it holds on its rank, for a
 // schedule that splits the backward; else empty.
 HeldShares held_shares(const PlanInputs& in);

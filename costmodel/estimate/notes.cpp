@@ -132,6 +132,13 @@ std::vector<std::string> notes_of(const Workload& on, const ParallelPlan& plan,
         each > Seconds(0) ? fmt::format("{} a kernel at least", format_seconds(each))
                           : "and cost nothing: the device's file has no launch.graph_kernel_s"));
   }
+  const auto& kernels = on.training.stack.kernels;
+  if (on.training.overlap.compile && !kernels.eager.empty() && kernels.compiled.empty()) {
+    notes.push_back(fmt::format(
+        "compile: {} has no compiled kernels here: priced as without torch.compile, with which it "
+        "takes less time and memory",
+        on.training.stack.name));
+  }
   if (on.training.fine_tuning.adapts()) {
     notes.push_back(
         "fine-tuning: model FLOPs and MFU count what is computed, two thirds of a frozen product's "

@@ -1,8 +1,10 @@
 #include "costmodel/estimate/peak_place.hpp"
 
 #include <map>
+#include <vector>
 
 #include "costmodel/estimate/backward_memory.hpp"
+#include "costmodel/estimate/memory.hpp"
 #include "costmodel/estimate/pricing.hpp"
 
 namespace costmodel {
@@ -14,15 +16,17 @@ class KeptTensors {
  public:
   explicit KeptTensors(const PlanInputs& in) : in_(in) {}
 
-  void add_stage(std::size_t k) {
+  // Of a virtual stage, for so many micro-batches.
+  void add_stage(std::size_t k, double micro_batches) {
     const Recomputed region = region_of(in_.plan.recompute);
-    each_layer(in_, k, [&](LayerKind kind, const LayerCost&, bool again, int count) {
+    each_layer(in_, k, [&](LayerKind kind, const LayerCost&, bool again, int layers) {
+      const double count = layers * micro_batches;
       add(kind, again ? region : Recomputed::nothing, count);
       if (again && keeps_alternate(in_)) add_alternate(kind, count);
     });
   }
 
-  // The one that takes most, of one micro-batch.
+  // The one that takes most.
   std::pair<std::string, Bytes> most() const {
     std::pair<std::string, Bytes> most;
     for (const auto& [name, bytes] : bytes_)
@@ -31,7 +35,7 @@ class KeptTensors {
   }
 
  private:
-  void add(LayerKind kind, Recomputed what, int count) {
+  void add(LayerKind kind, Recomputed what, double count) {
     const OpList list = build_layer(kind, in_.on.model, context_of(in_.plan, in_.on));
     for (const TensorId id : kept_tensors(list, what)) {
       const TensorInfo& tensor = list.tensors[static_cast<std::size_t>(id)];
@@ -39,7 +43,7 @@ class KeptTensors {
     }
   }
 
-  void add_alternate(LayerKind kind, int count) {
+  void add_alternate(LayerKind kind, double count) {
     const OpList list = build_layer(kind, in_.on.model, context_of(in_.plan, in_.on));
     for (const auto& [id, bytes] : alternate_tensors(list)) {
       const TensorInfo& tensor = list.tensors[static_cast<std::size_t>(id)];
@@ -65,9 +69,10 @@ PeakPlace peak_place(const PlanInputs& in, const PlanCost& cost) {
   }
   MomentPlace at;
   KeptTensors kept(in);
+  const std::vector<double> held = held_by_chunk(in, cost.ranks[rank], rank);
   for (int v = 0; v < in.plan.chunks(); ++v) {
     const std::size_t k = in.stage_of(v, rank);
-    kept.add_stage(k);
+    kept.add_stage(k, held[static_cast<std::size_t>(v)]);
     const MomentPlace own = fullest_place(in, k);
     // As memory has it: the last stage's own counts where the rank has it.
     const bool last = in.has_stage(rank, in.last_stage());
@@ -90,7 +95,7 @@ PeakPlace peak_place(const PlanInputs& in, const PlanCost& cost) {
   place.working = at.backward ? own.backward_transient : own.forward_transient;
   const auto [name, bytes] = kept.most();
   place.tensor = name;
-  place.kept = bytes * cost.ranks[rank].memory.in_flight_micro_batches;
+  place.kept = bytes;
   return place;
 }
 

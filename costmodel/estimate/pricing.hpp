@@ -46,6 +46,12 @@ inline CollectiveKind gradient_reduction(int zero, const TrainingSpec& training)
 }
 
 // How the parameters that ZeRO's ranks have updated, or keep, reach all of them.
+// Whether parameters are sharded until each micro-batch's forward gathers them; ZeRO 3's are again
+// before its backward.
+inline bool gathers_in_forward(const ParallelPlan& plan, const TrainingSpec& training) {
+  return plan.zero == 3 || (plan.zero == 2 && plan.pp == 1 && training.stack.zero.regathers);
+}
+
 inline CollectiveKind parameter_gather(int zero, const TrainingSpec& training) {
   return zero == 1 && training.stack.zero.broadcasts ? CollectiveKind::broadcast
                                                      : CollectiveKind::all_gather;

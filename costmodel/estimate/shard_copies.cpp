@@ -75,11 +75,12 @@ ShardCopies shard_copies(const LayerCost& layer, const ShardedUnit& unit, const 
     return (plan.shards() > 1 ? all : 0) + (plan.expert_shards() > 1 ? of_experts : 0);
   };
   ShardCopies copies;
-  if (plan.zero == 3) {
+  if (gathers_in_forward(plan, on.training)) {
     const double shard = own(others + frozen, experts + frozen_experts);
     const double out = copied(others + frozen, experts + frozen_experts);
     take(copies.forward, KernelOp::shards, true, out, shard, on);
-    if (!unit.end) take(copies.backward, KernelOp::shards, true, out, shard, on);
+    const bool again = plan.zero == 3 && !unit.end;
+    if (again) take(copies.backward, KernelOp::shards, true, out, shard, on);
   }
   if (plan.zero >= 2) {
     const double all = others + experts;

@@ -344,7 +344,7 @@ HostTransfers host_transfers(const PlanInputs& in, const RankWeights& weights, d
 
 // ZeRO-3 gathers each layer's parameters for forward and again for backward, and scatters its
 // gradients; ZeRO-2 scatters gradients after every micro-batch (Rajbhandari et al. 2020, section
-// 7).
+// 7), and FSDP's gathers for forward too.
 void add_zero(const PlanInputs& in, const RankWeights& weights, const ClusterSpec& network,
               StageRow& row) {
   const TrainingSpec& training = in.on.training;
@@ -359,7 +359,7 @@ void add_zero(const PlanInputs& in, const RankWeights& weights, const ClusterSpe
            collective_time(kind, of_experts, in.expert_replicas, network);
   };
   Seconds gather;
-  if (in.plan.zero == 3) {
+  if (gathers_in_forward(in.plan, training)) {
     const double share = layers * in.plan.chunks(), bytes = gather_bytes_per_parameter(training);
     const Bytes frozen_experts = weights.frozen_experts / share,
                 frozen = weights.frozen / share - frozen_experts;
@@ -369,7 +369,7 @@ void add_zero(const PlanInputs& in, const RankWeights& weights, const ClusterSpe
   const double gradient = gradient_bytes_per_parameter(training);
   Seconds scatter = sharded(CollectiveKind::reduce_scatter, Bytes(others / parts * gradient),
                             Bytes(experts * gradient));
-  Seconds again = gather;  // for backward
+  Seconds again = in.plan.zero == 3 ? gather : Seconds();  // for backward
   if (in.plan.zero_plus_plus.any()) {
     const ShardedPasses passes = zero_plus_plus(in, others, parts, network);
     gather = passes.forward;

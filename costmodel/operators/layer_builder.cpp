@@ -350,12 +350,17 @@ TensorId LayerBuilder::row_adapters(TensorId y, std::int64_t columns) {
 }
 
 // The output projection is not quantised (transformers, integrations/bitsandbytes.py:
-// replace_with_bnb_linear leaves lm_head as it is), nor the router.
+// replace_with_bnb_linear leaves lm_head as it is), nor the router, nor experts that are parameters
+// and no modules.
 std::vector<TensorId> LayerBuilder::with_weight(Site site, TensorId x, std::int64_t n,
                                                 std::int64_t k) {
-  if (context_.tuning.base == BasePrecision::bf16 || keeps_narrow_base() || site == Site::logits)
+  const FineTuning& tuning = context_.tuning;
+  const bool of_experts =
+      site == Site::expert_up || site == Site::expert_gate_and_up || site == Site::expert_down;
+  if (tuning.base == BasePrecision::bf16 || keeps_narrow_base() || site == Site::logits ||
+      (of_experts && !tuning.quantised_experts))
     return {x};
-  const double stored = context_.tuning.base_bytes(context_.element);
+  const double stored = tuning.base_bytes(context_.element);
   const TensorId weight = tensor("dequantised weight", n, k, TensorRole::weight);
   list_.nodes.push_back({Site::dequantised_weight, Dequantise{n, k, stored}, {}, weight, {}});
   return {x, weight};
@@ -384,7 +389,10 @@ void LayerBuilder::freeze() {
     const bool narrow = product != nullptr && product->narrow_weight && !product->wide;
     const bool once = narrow ? product->weight_once : reads_weight(list_, node);
     const bool twice = experts != nullptr ? experts->narrow_weight : narrow && !once;
-    const double stored = context_.tuning.base_bytes(context_.element);
+    const FineTuning& tuning = context_.tuning;
+    const double stored = experts != nullptr && !tuning.quantised_experts
+                              ? context_.element
+                              : tuning.base_bytes(context_.element);
     node.frozen_bytes = twice ? 2 * stored : once ? stored : context_.element;
     if (is_matrix(node.op)) node.saved.clear();
   }

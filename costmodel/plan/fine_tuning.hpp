@@ -43,6 +43,7 @@ struct FineTuning {
   bool fp32_adapters = false;  // trained as they are, without another copy in the optimizer
   BasePrecision base = BasePrecision::bf16;
   bool double_quantization = true;  // of nf4: the scales are quantised too
+  bool quantised_experts = true;    // experts' weights are kept in `base` too, not as trained ones
 
   unsigned frozen = 0;  // bits of ModelPiece
 

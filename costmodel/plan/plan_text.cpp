@@ -58,6 +58,7 @@ std::string recipe_text(const ExpertRecipe& recipe) {
   if (recipe.dispatcher != Dispatcher::alltoall)
     parts.push_back(dispatcher_names[static_cast<std::size_t>(recipe.dispatcher)]);
   if (recipe.overlap) parts.emplace_back("overlapped");
+  if (recipe.shared_overlap) parts.emplace_back("under shared experts");
   return parts.empty() ? "" : fmt::format(" ({})", fmt::join(parts, ", "));
 }
 
@@ -184,6 +185,8 @@ std::string to_string(const ParallelPlan& p) {
   };
   if (of_any([](const ParallelPlan& own) { return own.pp > 1; }))
     text += fmt::format(" · {}", schedule_text(p));
+  if (p.choices.group > 0) text += fmt::format(" (groups of {})", p.choices.group);
+  if (p.choices.in_flight > 0) text += fmt::format(" (at most {} in flight)", p.choices.in_flight);
   if (p.sequence_parallel && of_any(is_wide)) text += " · sequence parallel";
   if (p.even()) text += fmt::format(" · recompute {} · ZeRO {}", to_string(p.recompute), p.zero);
   if (const std::string more = zero_plus_plus_text(p.zero_plus_plus); !more.empty())

@@ -176,6 +176,8 @@ const Keys<Zero>& zero_keys() {
                    "ZeRO-3 gathers embedding and head as one unit that stays gathered (FSDP)"),
       key::flag<Z>("whole_in_pipeline", &Z::whole_in_pipeline,
                    "with pp > 1 ZeRO-3 keeps parameters and gradients whole (FSDP2)"),
+      key::flag<Z>("zero2_regathers", &Z::regathers,
+                   "ZeRO-2 shards parameters too, which each micro-batch's forward gathers (FSDP)"),
       key::flag<Z>("whole_gradients", &Z::whole_gradients,
                    "ZeRO-2 and 3 reduce-scatter only after all gradients are complete"),
       key::flag<Z>("zero_one_port", &Z::one_port,
@@ -216,6 +218,10 @@ const Keys<Offers>& offered_keys() {
       key::flag<O>("uneven_stages", &O::uneven_stages,
                    "offers any contiguous partition of the layers into stages"),
       key::flag<O>("stage_lists", &O::stage_lists, "offers a list of each stage's layers"),
+      key::flag<O>("micro_batch_groups", &O::micro_batch_groups,
+                   "interleaved: offers groups of more micro-batches than pipeline ranks"),
+      key::flag<O>("shared_overlap", &O::shared_overlap,
+                   "offers to compute shared experts during the exchange, whatever the dispatcher"),
       key::flag<O>("stage_sizes", &O::stage_sizes,
                    "offers stages with tensor and data parallel sizes of their own"),
       key::flag<O>("copied_scan_groups", &O::copied_scan_groups,
@@ -405,7 +411,7 @@ const Keys<S>& adapter_keys() {
           "offers low-rank adapters beside a frozen base"),
       key::flag<S>(
           "experts", [](S& s) -> bool& { return s.offers.expert_adapters; },
-          "each expert has adapters of its own"),
+          "experts are modules: each has adapters of its own, and 4 bits with the base"),
       key::flag<S>(
           "joint", [](S& s) -> bool& { return s.offers.joint_adapters; },
           "queries, keys and values have one adapter, gate and up another, if all are targets"),

@@ -159,8 +159,12 @@ struct StackZero {
   bool by_module = false;          // ZeRO-3 gathers and scatters per product instead of per layer
   bool whole_in_pipeline = false;  // with pp > 1 ZeRO-3 keeps gathered parameters and gradients
                                    // unsharded, and gathers and scatters once per iteration (FSDP2)
-  bool root_unit = false;        // ZeRO-3 gathers a layer at a time, and embedding and head as one
-                                 // unit that stays gathered (FSDP's root)
+  bool root_unit = false;  // ZeRO-3 gathers a layer at a time, and embedding and head as one
+                           // unit that stays gathered (FSDP's root)
+  // ZeRO-2 shards parameters too, frozen ones with them, and without a pipeline each micro-batch's
+  // forward gathers them, which then stay until its backward ends (FSDP's SHARD_GRAD_OP, FSDP2's
+  // reshard_after_forward: false).
+  bool regathers = false;
   bool whole_gradients = false;  // ZeRO-2 and 3 reduce-scatter only after all gradients are
                                  // complete (XLA combines the collectives)
   bool one_port = false;         // ZeRO-3 collectives leave a node through one of its ports
@@ -229,18 +233,20 @@ struct StackOffers {
   bool recompute_modules = false;  // recomputation by modules
   bool interleaved = true;
   bool context_parallel = false;
-  bool zero_bubble = false;      // schedules with split backward (arXiv:2401.10241)
-  bool dualpipe = false;         // DualPipe and DualPipeV (arXiv:2412.19437)
-  bool uneven_stages = false;    // any contiguous partition of the layers into stages
-  bool stage_lists = false;      // the same, where a list says each stage's layers
-  bool stage_sizes = false;      // stages with tensor and data parallel sizes of their own
-  bool flex_dispatcher = false;  // deepep and hybridep
-  bool expert_overlap = false;   // the expert exchange beside another micro-batch's computation
+  bool zero_bubble = false;         // schedules with split backward (arXiv:2401.10241)
+  bool dualpipe = false;            // DualPipe and DualPipeV (arXiv:2412.19437)
+  bool uneven_stages = false;       // any contiguous partition of the layers into stages
+  bool stage_lists = false;         // the same, where a list says each stage's layers
+  bool stage_sizes = false;         // stages with tensor and data parallel sizes of their own
+  bool flex_dispatcher = false;     // deepep and hybridep
+  bool expert_overlap = false;      // the expert exchange beside another micro-batch's computation
+  bool shared_overlap = false;      // ... during the shared experts', whatever the dispatcher
+  bool micro_batch_groups = false;  // interleaved with larger groups than the pipeline
   bool batch_by_pipeline =
       false;              // refuses a global batch that is no multiple of the pipeline size
   bool adapters = false;  // low-rank ones beside a frozen base
   bool exchanged_adapters = false;  // see FineTuning::all_to_all
-  bool expert_adapters = false;     // ... each expert has its own
+  bool expert_adapters = false;     // ... each expert, a module, has its own
   bool joint_adapters = false;      // ... one for queries, keys and values, one for gate and up
   bool nf4 = false;                 // ... which may be quantised to 4 bits
   bool hybrid_sharding = false;     // groups of ranks that each hold all of ZeRO's shards (HSDP)

@@ -213,6 +213,8 @@ void read_fine_tuning(MapReader& reader, const ModelSpec& model, TrainingSpec& t
     f.base = BasePrecision::nf4;
   check_precisions(own, *written, f, training);
   settle_adapters(own, *written, reader.optional("gradient_precision") != nullptr, f, training);
+  const auto& offers = training.stack.offers;
+  f.quantised_experts = !offers.nf4 || offers.expert_adapters;
   if (targets != nullptr) {
     f.targets = read_targets(*targets, model);
   } else {
@@ -222,11 +224,14 @@ void read_fine_tuning(MapReader& reader, const ModelSpec& model, TrainingSpec& t
            fmt::format("adapters of {} are not modelled", lacks != nullptr ? lacks : ""),
            listed_remedy(model));
   }
+  // PEFT's all-linear is of modules.
+  const bool listed = targets != nullptr && !targets->is_scalar();
+  if (offers.nf4 && !offers.expert_adapters && model.experts > 0 && !listed)
+    f.targets &= attention_targets;
   refuse(own, targets != nullptr ? "targets" : "method",
-         model.experts > 0 && (f.targets & ~attention_targets) != 0 &&
-             !training.stack.offers.expert_adapters,
+         model.experts > 0 && (f.targets & ~attention_targets) != 0 && !offers.expert_adapters,
          fmt::format("adapters of experts are not modelled for stack {}", training.stack.name),
-         "set targets: attention, or training.stack: peft");
+         "set targets: attention");
   // What is not of whole products is CanonicalLoRA's (Megatron-Bridge, peft/canonical_lora.py).
   f.joint = training.stack.offers.joint_adapters &&
             std::ranges::all_of(joint_targets, [&](unsigned product) {

@@ -363,6 +363,23 @@ bool splits_model(const Value* plan) {
 
 }  // namespace
 
+namespace {
+
+// What is written of experts means nothing to a model without any.
+void leave_out_experts(const ModelSpec& model, TrainingSpec& t) {
+  if (model.experts > 0) return;
+  const auto leave_out = [&t](const char* key, auto& value) {
+    if (value > 0) t.assumed.push_back(fmt::format("{} left out: the model has no experts", key));
+    value = {};
+  };
+  leave_out("capacity_factor", t.capacity_factor);
+  leave_out("expert_buffer_factor", t.expert_buffer_factor);
+  leave_out("paged_stash", t.paged_stash);
+  leave_out("fused_grouped_mlp", t.fused_grouped_mlp);
+}
+
+}  // namespace
+
 std::string stack_assumed(const Value& training, const Value* plan) {
   const Value* tuning = training.find("fine_tuning");
   const Value* method = tuning != nullptr && tuning->is_map() ? tuning->find("method") : nullptr;
@@ -390,6 +407,7 @@ TrainingSpec read_training(const Value& map, const ConfigPath& path, const Model
                                   to_string(t.moment_precision)),
                       "leave moment_precision out, or set optimizer: adam");
   }
+  leave_out_experts(model, reading.training);
   return std::move(reading.training);
 }
 

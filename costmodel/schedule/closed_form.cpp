@@ -159,24 +159,31 @@ Seconds done_before(double first, const EvenPipeline& e, int rank, Seconds forwa
                     const ChunkTimes& times) {
   first = std::min(first, e.micro_batches * e.chunks);
   if (e.chunks == 1) return first * forwards;
-  // Megatron's order takes p micro-batches of each chunk in turn.
-  const int p = e.ranks, v = e.chunks;
-  const double rounds = std::floor(first / (static_cast<double>(p) * v));
-  Seconds done = rounds * p * forwards;
-  double left = first - rounds * p * v;
-  for (int c = 0; c < v && left > 0; ++c, left -= p)
-    done += std::min<double>(left, p) * times.forward(c, rank);
+  // Megatron's order takes a group of micro-batches of each chunk in turn, p of them unless chosen.
+  const int v = e.chunks;
+  const double group =
+      std::min<double>(e.choices.group > 0 ? e.choices.group : e.ranks, e.micro_batches);
+  const double rounds = std::floor(first / (group * v));
+  Seconds done = rounds * group * forwards;
+  double left = first - rounds * group * v;
+  if (rounds > 0 && std::fmod(e.micro_batches, group) != 0) {  // the last group is a smaller one
+    Seconds most;
+    for (int c = 0; c < v; ++c) most = max(most, times.forward(c, rank));
+    return done + left * most;
+  }
+  for (int c = 0; c < v && left > 0; ++c, left -= group)
+    done += std::min(left, group) * times.forward(c, rank);
   return done;
 }
 
 }  // namespace
 
 Seconds pipeline_lower_bound(ScheduleKind kind, int p, int v, long long m,
-                             const PipelineTimes& durations) {
+                             const PipelineTimes& durations, const OrderChoices& choices) {
   const ScheduleRow& row = row_of(kind);
   if (row.splits_backward) return split_lower_bound(kind, p, m, durations);
   const ChunkTimes times(kind, p, v, durations);
-  const EvenPipeline sizes{p, v, static_cast<double>(m), {}, {}, {}, {}};
+  const EvenPipeline sizes{p, v, static_cast<double>(m), {}, {}, {}, {}, {}, choices};
   Seconds bound;
   Seconds all_forward;  // every stage once, transfers between them included
   for (int k = 0; k <= times.last(); ++k) all_forward += times.forward(k);

@@ -41,9 +41,10 @@ double bubble_fraction(ScheduleKind kind, int p, int v, long long m);
 // Lower bound on the end of any schedule of this kind, for stages with any times: the maximum over
 // ranks of the fill before the rank's first backward, its remaining work, and the drain after its
 // last backward. Of a schedule from a file only fill, work and drain are known. Equals
-// pipeline_time for equal stages without transfers, except for serial and for split backwards.
+// pipeline_time for equal stages without transfers, except for serial and for split backwards. Of
+// interleaved orders that of a larger group of micro-batches is no higher.
 Seconds pipeline_lower_bound(ScheduleKind kind, int p, int v, long long m,
-                             const PipelineTimes& times);
+                             const PipelineTimes& times, const OrderChoices& choices = {});
 
 // For schedules with split backward: a lower bound on the longest span of a rank, from its first
 // start to its last end, in any schedule of this kind.

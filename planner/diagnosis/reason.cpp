@@ -96,7 +96,23 @@ std::string loss_text(const Share& loss) {
 
 }  // namespace
 
-std::vector<std::string> reasons(const Estimate& e, const std::optional<BusiestRank>& busiest) {
+Seconds host_waits(const Estimate& e, const std::optional<BusiestRank>& busiest,
+                   Evaluator& evaluator) {
+  const ParallelPlan& plan = e.plan;
+  if (!plan.even() || !plan.replica_groups.empty()) return {};
+  const int rank = busiest ? busiest->rank : static_cast<int>(e.critical_rank);
+  const PlanCost& cost = evaluator.cost(plan);
+  Seconds waits;
+  for (int v = 0; v < plan.chunks(); ++v) {
+    const auto k = static_cast<std::size_t>(stage_of(plan.schedule, plan.pp, v, rank));
+    const auto& row = cost.stages[k];
+    waits += row.forward.waited + row.backward.waited + row.recompute.waited;
+  }
+  return static_cast<double>(cost.micro_batches) / plan.ways() * waits;
+}
+
+std::vector<std::string> reasons(const Estimate& e, const std::optional<BusiestRank>& busiest,
+                                 Seconds host_waits) {
   const Breakdown& time = busiest ? busiest->breakdown : e.breakdown;
   auto losses = all_shares(e, time);
   std::erase_if(losses,
@@ -110,7 +126,17 @@ std::vector<std::string> reasons(const Estimate& e, const std::optional<BusiestR
     if (losses.size() > 1 && losses[1].of_iteration >= 0.01)
       text += ", then " + loss_text(losses[1]);
   }
-  return {text + ".", memory_sentence(e)};
+  std::vector<std::string> all{text + "."};
+  constexpr double much = 0.1;
+  const double waits = host_waits / e.iteration;
+  if (waits >= much) {
+    all.push_back(fmt::format(
+        "For {} of the iteration devices wait for their host, which launches kernels more slowly "
+        "than they run: a faster device does not help; larger micro-batches and CUDA graphs do.",
+        percent(waits)));
+  }
+  all.push_back(memory_sentence(e));
+  return all;
 }
 
 std::string difference(const Estimate& best, const Estimate& other) {

@@ -41,10 +41,18 @@ std::vector<Share> all_shares(const costmodel::Estimate& estimate,
 // Those that are not zero.
 std::vector<Share> shares(const costmodel::Estimate& estimate);
 
-// One sentence per line: the largest part, the largest losses, the memory use. Of the time, those
-// of the slowest rank, if the last to finish waits for it.
+// How long the device of the rank that ends last, or of the busiest, waits in an iteration for its
+// host, which launches kernels more slowly than they run: a part of its computation. `evaluator` is
+// the estimate's.
+costmodel::Seconds host_waits(const costmodel::Estimate& estimate,
+                              const std::optional<BusiestRank>& busiest,
+                              costmodel::Evaluator& evaluator);
+
+// One sentence per line: the largest part, the largest losses, the host where its launches set the
+// pace, the memory use. Of the time, those of the slowest rank, if the last to finish waits for it.
 std::vector<std::string> reasons(const costmodel::Estimate& estimate,
-                                 const std::optional<BusiestRank>& busiest = {});
+                                 const std::optional<BusiestRank>& busiest = {},
+                                 costmodel::Seconds host_waits = {});
 
 // "+1.20 s bubble, +0.31 s recomputation": the time that `other` loses to `best` by part, largest
 // first; includes gains.

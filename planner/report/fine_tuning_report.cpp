@@ -61,9 +61,11 @@ std::vector<std::string_view> target_names(const FineTuning& tuning) {
 std::string trained_text(const Estimate& e, const Scenario& s) {
   const FineTuning& tuning = s.training.fine_tuning;
   if (!tuning.adapts()) return "";
-  return fmt::format("{} parameters of adapters, {:.3g} % beside a frozen base in {} ({:.4g} bits)",
-                     format_count(e.trained_parameters), 100 * e.trained_parameters / e.parameters,
-                     base_name(tuning), bits_of(s));
+  const bool wide = s.model.experts > 0 && !tuning.quantised_experts;
+  return fmt::format(
+      "{} parameters of adapters, {:.3g} % beside a frozen base in {} ({:.4g} bits{})",
+      format_count(e.trained_parameters), 100 * e.trained_parameters / e.parameters,
+      base_name(tuning), bits_of(s), wide ? "; experts, which are no modules, in 16" : "");
 }
 
 FrozenBase frozen_base(const Estimate& e, const Scenario& s, Evaluator& evaluator) {

@@ -279,7 +279,8 @@ std::string job_report(const JobReport& job, const Scenario& s, const ReportStyl
     const auto busiest = busiest_rank(job.estimate, evaluator);
     text += table_section("Where the time goes",
                           time_table(job.estimate, style.style.width, busiest), style);
-    for (const auto& reason : reasons(job.estimate, busiest)) text += bullet(reason, style);
+    const Seconds waits = host_waits(job.estimate, busiest, evaluator);
+    for (const auto& reason : reasons(job.estimate, busiest, waits)) text += bullet(reason, style);
   }
   if (refused) text += log_text(*job.log, style);
   text += fitting_report(job.fitting, style);

@@ -147,7 +147,8 @@ std::string search_json(const Strategies& all, const std::vector<Step>& steps, c
             {"interrupted", !all.interrupted.empty()}};
   if (!all.interrupted.empty()) json["cause"] = interruption(all);
   Evaluator evaluator(s.model, s.cluster, s.training);
-  json["reasons"] = reasons(best, busiest_rank(best, evaluator));
+  const auto busiest = busiest_rank(best, evaluator);
+  json["reasons"] = reasons(best, busiest, host_waits(best, busiest, evaluator));
   json["fastest"] = fastest_json(all.found.plans.front(), all.fastest, s);
   json["measured"] = measured_json(all, s);
   if (all.layouts) json["strategies"] = strategies_json(all, s.training.stack);

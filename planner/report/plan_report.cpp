@@ -391,8 +391,9 @@ std::string search_report(const Strategies& all, const std::vector<Step>& steps,
   const Estimate& best = r.plans.front();
   Evaluator evaluator(s.model, s.cluster, s.training);
   std::string text = heading(s, style) + plan_report(best, s, style);
-  text += section_title("Why this plan", style) +
-          bullets(reasons(best, busiest_rank(best, evaluator)), style);
+  const auto busiest = busiest_rank(best, evaluator);
+  const Seconds waits = host_waits(best, busiest, evaluator);
+  text += section_title("Why this plan", style) + bullets(reasons(best, busiest, waits), style);
   text += bullet(fastest_sentence(best, all.fastest, s), style);
   text += bullet(measured_sentence(all, s), style);
   const bool named = r.plans.size() > 1 && all.fastest && r.plans[1].plan == all.fastest->plan;

@@ -81,6 +81,9 @@ std::optional<ParallelPlan> with_chunks(ParallelPlan plan, int chunks, std::vect
   if (layout.empty()) return {};
   plan.vpp = chunks;
   plan.schedule = usual_schedule(chunks);
+  const std::vector<int> groups = micro_batch_groups_offered(s, plan);
+  if (groups.empty()) return {};
+  plan.choices.group = groups.front();
   plan.stage_layers = std::move(layout);
   const auto& allowed = s.search.schedules;
   const bool listed = allowed.empty() || std::ranges::find(allowed, plan.schedule) != allowed.end();
@@ -320,13 +323,37 @@ Seconds FamilySearch::try_rest(ParallelPlan member, Seconds bound, Seconds best,
 bool FamilySearch::try_chunks(ParallelPlan member, const PlanCost* priced, std::uint64_t order,
                               OpenedFamily& result) {
   const PlanCost& cost = priced != nullptr ? *priced : evaluator_.cost(member);
-  const Seconds bound = cost.bound.iteration;
-  const bool too_slow = !podium_->open_to(bound_with_more(cost, member, *s_), member);
+  const int widest = micro_batch_groups_offered(*s_, member).back();
+  Seconds bound = cost.bound.iteration, least = bound_with_more(cost, member, *s_);
+  if (widest != member.choices.group) {  // a larger group waits less, and may hide more
+    least = least - (cost.bound.pipeline - bound_in_groups(cost, member, widest)) *
+                        iteration_factor(s_->cluster);
+    bound = least;
+  }
+  const bool too_slow = !podium_->open_to(least, member);
   const bool open = podium_->open_to(bound, member);
   const bool fits = (open ? evaluator_.cost_within(member, limit_) : cost).within(limit_);
   if (fits) too_large_.at(static_cast<std::size_t>(member.zero)) = false;
   if (fits && open) improve(std::move(member), bound, order, result);
   return too_slow;
+}
+
+// Takes the group of micro-batches with which the layout is fastest.
+void FamilySearch::regroup(ParallelPlan& member, Seconds bound, Layout& layout) {
+  for (const int group : micro_batch_groups_offered(*s_, member)) {
+    if (layout.iteration <= bound || effort_.over()) return;
+    ParallelPlan plan = member;
+    plan.choices.group = group;
+    if (group == member.choices.group || spend_pricing(plan)) continue;
+    const PlanCost& cost = evaluator_.cost_within(plan, limit_);
+    if (!cost.within(limit_)) return;  // nor would more
+    const Bytes peak = cost.peak;
+    const Seconds time = evaluator_.iteration_time(plan);
+    if (time >= layout.iteration) continue;
+    member.choices.group = group;
+    layout.iteration = time;
+    layout.peak = peak;
+  }
 }
 
 // A layout that starts much slower than the ranking is not improved, nor one at its bound.
@@ -339,11 +366,13 @@ Seconds FamilySearch::improve(ParallelPlan member, Seconds bound, std::uint64_t 
   if (!cost.within(limit_)) return Seconds(infinity);
   Layout layout{member.stage_layers, {}, cost.peak};
   layout.iteration = evaluator_.iteration_time(member);
+  regroup(member, bound, layout);
   if (layout.iteration > bound * close && podium_->open_to(near * layout.iteration, member)) {
     layout = improved_layout(member, member.stage_layers, limit_, evaluator_, spend());
     ++result.improved;
+    member.stage_layers = layout.stage_layers;
+    regroup(member, bound, layout);
   }
-  member.stage_layers = layout.stage_layers;
   result.bound = min(result.bound, layout.iteration);
   result.found.push_back(plainly({layout.iteration, layout.peak, order, std::move(member)}));
   return layout.iteration;

@@ -72,6 +72,7 @@ class FamilySearch {
                               costmodel::Seconds best, std::uint64_t order, OpenedFamily& result);
   bool try_chunks(costmodel::ParallelPlan member, const costmodel::PlanCost* priced,
                   std::uint64_t order, OpenedFamily& result);
+  void regroup(costmodel::ParallelPlan& member, costmodel::Seconds bound, Layout& layout);
   costmodel::Seconds improve(costmodel::ParallelPlan member, costmodel::Seconds bound,
                              std::uint64_t order, OpenedFamily& result);
   Ranked plainly(Ranked found);

@@ -38,6 +38,7 @@ MemoryFit fit_of(const Estimate& e, double margin) {
 namespace {
 
 constexpr std::uint64_t family_stride = 1u << 20;  // members are numbered after their family
+constexpr std::uint64_t group_stride = 1u << 18;   // ... and after their group of micro-batches
 
 struct Bounded {
   Seconds bound;
@@ -166,8 +167,9 @@ SearchResult search(const Scenario& scenario, Evaluator& evaluator,
   families.reserve(space.families.size());
   for (const Family& family : space.families) {
     if (stopped()) break;
+    const int widest = micro_batch_groups_offered(scenario, family.plan).back();
     const Seconds bound = bound_of(family, scenario, [&](const ParallelPlan& plan) {
-      return evaluator.cost(plan).bound.pipeline;
+      return bound_in_groups(evaluator.cost(plan), plan, widest);
     });
     families.push_back({bound, families.size(), family.plan, Bytes(0)});
   }
@@ -176,18 +178,26 @@ SearchResult search(const Scenario& scenario, Evaluator& evaluator,
   for (const Bounded& family : families) {
     if (!podium.open_to(family.bound) || stopped()) break;
     if (!podium.open_to(family.bound, family.plan)) continue;
-    const auto fitting = open_family({family.plan}, family.order * family_stride, &podium, scenario,
-                                     evaluator, result);
-    std::size_t tried = 0;
-    for (;
-         tried < fitting.size() && podium.open_to(fitting[tried].bound, family.plan) && !stopped();
-         ++tried) {
-      const Bounded& candidate = fitting[tried];
-      podium.offer({evaluator.iteration_time(candidate.plan), candidate.peak, candidate.order,
-                    candidate.plan});
+    Family ordered{family.plan};
+    std::uint64_t order = family.order * family_stride;
+    for (const int group : micro_batch_groups_offered(scenario, family.plan)) {
+      if (stopped() || !podium.open_to(family.bound, family.plan)) break;
+      ordered.plan.choices.group = group;
+      const std::uint64_t fitted = counts.feasible;
+      const auto fitting = open_family(ordered, order, &podium, scenario, evaluator, result);
+      std::size_t tried = 0;
+      for (; tried < fitting.size() && podium.open_to(fitting[tried].bound, family.plan) &&
+             !stopped();
+           ++tried) {
+        const Bounded& candidate = fitting[tried];
+        podium.offer({evaluator.iteration_time(candidate.plan), candidate.peak, candidate.order,
+                      candidate.plan});
+      }
+      counts.simulated += tried;
+      if (!result.expired) counts.pruned += fitting.size() - tried;
+      if (counts.feasible == fitted) break;  // a larger group holds more
+      order += group_stride;
     }
-    counts.simulated += tried;
-    if (!result.expired) counts.pruned += fitting.size() - tried;
   }
   if (!result.expired) {
     counts.pruned += space.configurations - counts.evaluated;
@@ -210,35 +220,50 @@ std::optional<Ranked> simplest_even(const Scenario& s, const std::vector<Bounded
   SearchResult unused;
   // A member is never simpler than its family.
   for (std::uint64_t f = 0; f < families.size() && families[f].first <= of_best; ++f) {
-    Podium podium(1, RankingRows::families);
-    podium.offer({most, Bytes(0), 0, *families[f].second});
-    for (const Bounded& member :
-         open_family({*families[f].second}, f * family_stride, &podium, s, evaluator, unused)) {
-      const Simplicity own = simplicity(member.plan);
-      const bool as_simple = best && own == of_best;
-      if (of_best < own || !podium.open_to(member.bound) ||
-          (as_simple && member.bound > best->time))
-        continue;
-      Ranked found{evaluator.iteration_time(member.plan), member.peak, member.order, member.plan};
-      if (found.time > most || (as_simple && !better(found, *best))) continue;
-      of_best = own;
-      best = std::move(found);
+    Family ordered{*families[f].second};
+    std::uint64_t order = f * family_stride;
+    for (const int group : micro_batch_groups_offered(s, ordered.plan)) {
+      ordered.plan.choices.group = group;
+      Podium podium(1, RankingRows::families);
+      podium.offer({most, Bytes(0), 0, ordered.plan});
+      for (const Bounded& member : open_family(ordered, order, &podium, s, evaluator, unused)) {
+        const Simplicity own = simplicity(member.plan);
+        const bool as_simple = best && own == of_best;
+        if (of_best < own || !podium.open_to(member.bound) ||
+            (as_simple && member.bound > best->time))
+          continue;
+        Ranked found{evaluator.iteration_time(member.plan), member.peak, member.order, member.plan};
+        if (found.time > most || (as_simple && !better(found, *best))) continue;
+        of_best = own;
+        best = std::move(found);
+      }
+      order += group_stride;
     }
   }
   return best;
 }
 
 SearchResult brute_force(const Scenario& scenario, Evaluator& evaluator) {
+  const auto orders_of = [&](const Family& family) {
+    return micro_batch_groups_offered(scenario, family.plan);
+  };
+
   const SearchSpace space = enumerate(scenario);
   SearchResult result;
   result.statistics.configurations = space.configurations;
   Podium podium(scenario.search);
   for (std::size_t f = 0; f < space.families.size(); ++f) {
-    for (const Bounded& candidate :
-         open_family(space.families[f], f * family_stride, nullptr, scenario, evaluator, result)) {
-      ++result.statistics.simulated;
-      podium.offer({evaluator.iteration_time(candidate.plan), candidate.peak, candidate.order,
-                    candidate.plan});
+    Family family = space.families[f];
+    std::uint64_t order = f * family_stride;
+    for (const int group : orders_of(space.families[f])) {
+      family.plan.choices.group = group;
+      for (const Bounded& candidate :
+           open_family(family, order, nullptr, scenario, evaluator, result)) {
+        ++result.statistics.simulated;
+        podium.offer({evaluator.iteration_time(candidate.plan), candidate.peak, candidate.order,
+                      candidate.plan});
+      }
+      order += group_stride;
     }
   }
   return finished(podium, std::move(result), evaluator);

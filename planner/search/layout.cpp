@@ -202,9 +202,9 @@ std::vector<int> dealt_to_chunks(const std::vector<int>& rank_layers, int chunks
   }
   --layout.front();
   --layout.back();
-  const bool whole = layout.front() >= 0 && layout.back() >= 0 &&
-                     std::all_of(layout.begin() + 1, layout.end() - 1, [](int n) { return n > 0; });
-  return whole ? layout : std::vector<int>();
+  const bool all = layout.front() >= 0 && layout.back() >= 0 &&
+                   std::all_of(layout.begin() + 1, layout.end() - 1, [](int n) { return n > 0; });
+  return all ? layout : std::vector<int>();
 }
 
 namespace {

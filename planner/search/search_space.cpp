@@ -4,6 +4,7 @@
 #include <optional>
 #include <utility>
 
+#include "costmodel/estimate/iteration_end.hpp"
 #include "planner/search/layout.hpp"
 
 namespace planner {
@@ -121,14 +122,45 @@ std::vector<ExpertRecipe> recipes_offered(const Scenario& s, int ep, int pp, int
     recipe.dispatcher = Dispatcher::hybridep;
   if (!s.plan.dispatcher_multiprocessors && sends_once_a_rank(recipe.dispatcher))
     recipe.multiprocessors = std::max(recipe.multiprocessors, usual_multiprocessors);
+  // Shared experts during the exchange are never slower, but for a graph that they then leave.
+  const bool chooses = !s.plan.shared_expert_overlap;
+  if (chooses && stack.offers.shared_overlap && s.model.shared_experts > 0 && !recipe.overlap &&
+      recipe.dispatcher != Dispatcher::allgather && !s.training.overlap.graph_router)
+    recipe.shared_overlap = true;
   std::vector<ExpertRecipe> recipes{recipe};
-  // In a pipeline the two micro-batches are of different chunks (Megatron-LM, arguments.py).
-  const bool beside = stack.offers.expert_overlap && !s.plan.expert_overlap && (pp == 1 || vpp > 1);
-  if (!beside) return recipes;
+  // In a pipeline the two micro-batches are of different chunks (Megatron-LM, arguments.py). What
+  // hides the exchange is either another micro-batch or the shared experts (transformer_config.py).
+  const bool overlaps = stack.offers.expert_overlap && !s.plan.expert_overlap &&
+                        (chooses || !recipe.shared_overlap) && (pp == 1 || vpp > 1);
+  if (!overlaps) return recipes;
   recipe.overlap = true;
+  if (chooses) recipe.shared_overlap = written.shared_overlap;
   recipe.delayed_weight_gradient = s.plan.delayed_weight_gradient.value_or(true);
   recipes.push_back(recipe);
   return recipes;
+}
+
+std::vector<int> micro_batch_groups_offered(const Scenario& s, const ParallelPlan& plan) {
+  if (s.plan.micro_batch_group || !row_of(plan.schedule).whole_rounds)
+    return {order_choices(s.plan).group};
+  const std::int64_t share = s.training.global_batch / plan.dp;
+  if (share % plan.micro_batch != 0) return {0};
+  const std::int64_t m = share / plan.micro_batch;
+  const bool offered = s.training.stack.offers.micro_batch_groups;
+  std::vector<int> groups;
+  if (m % plan.pp == 0 || !offered) groups.push_back(0);
+  if (!offered) return groups;
+  constexpr std::int64_t most = 512;  // larger ones hold too much
+  for (std::int64_t g = plan.pp + 1; g <= std::min(m, most) && groups.size() < 2; ++g)
+    if (m % g == 0) groups.push_back(static_cast<int>(g));
+  const bool all = m > plan.pp && m <= most && !groups.empty() && groups.back() != m;
+  if (all) groups.push_back(static_cast<int>(m));
+  return groups;
+}
+
+Seconds bound_in_groups(const PlanCost& cost, const ParallelPlan& plan, int widest) {
+  if (widest == plan.choices.group) return cost.bound.pipeline;
+  return pipeline_bound(plan, {.group = widest}, cost.micro_batches, cost.times);
 }
 
 namespace {
@@ -319,7 +351,10 @@ void add_families(const Scenario& s, ParallelPlan plan, SearchSpace& space) {
   plan.recompute = s.plan.recompute.value_or(Recompute{});
   for (const auto kind : schedules(s, plan.pp, plan.vpp)) {
     plan.schedule = kind;
-    const std::size_t zero_stages = zero_choices(s, plan).size();
+    const std::vector<int> groups = micro_batch_groups_offered(s, plan);
+    if (groups.empty()) continue;
+    plan.choices.group = groups.front();
+    const std::size_t ways = zero_choices(s, plan).size() * groups.size();
     for (const bool sequence_parallel : sequence_choices(s, plan.tp)) {
       plan.sequence_parallel = sequence_parallel;
       for (const auto exchange : exchanges_offered(s, plan.cp)) {
@@ -331,7 +366,7 @@ void add_families(const Scenario& s, ParallelPlan plan, SearchSpace& space) {
           for (const ExpertRecipe& recipe : recipes_offered(s, ep, plan.pp, plan.vpp)) {
             plan.experts = recipe;
             space.families.push_back({plan});
-            space.configurations += recompute_choices(s, plan).size() * zero_stages;
+            space.configurations += recompute_choices(s, plan).size() * ways;
           }
         }
       }
@@ -408,6 +443,7 @@ SearchSpace enumerate_uneven(const Scenario& s) {
   Scenario one_chunk = s;
   one_chunk.plan.vpp = 1;
   one_chunk.plan.schedule = usual_schedule(1);
+  one_chunk.plan.micro_batch_group.reset();  // of those with several
   return enumerate(one_chunk, Stages::uneven);
 }
 

@@ -3,7 +3,7 @@
 // A family fixes the work of a micro-batch on a stage (tp, pp, cp and its exchange, ep, etp, dp,
 // vpp, micro-batch, sequence parallel, schedule). Its members differ in recomputation and ZeRO
 // stage, which can only add time to the family's bound, except ZeRO-3, whose weight gradients are
-// not accumulated in a buffer.
+// not accumulated in a buffer. Each member may also take further groups of micro-batches.
 #pragma once
 
 #include <cstdint>
@@ -98,6 +98,18 @@ std::vector<ExpertSizes> expert_sizes_offered(const costmodel::Scenario& scenari
 // experts: the dispatcher that sends least, with and without the exchange beside computation.
 std::vector<costmodel::ExpertRecipe> recipes_offered(const costmodel::Scenario& scenario, int ep,
                                                      int pp, int vpp);
+
+// How many micro-batches go through a chunk of an interleaved plan before the next chunk's turn, as
+// OrderChoices::group has it: as written; else the fewest that leave no rest and, where the stack
+// offers groups, the next more, which leave transfers time, and all. The first, that of a family,
+// holds least; the others do the same work, and fit only where it does. {0}: another schedule.
+std::vector<int> micro_batch_groups_offered(const costmodel::Scenario& scenario,
+                                            const costmodel::ParallelPlan& plan);
+
+// A bound of the pipeline of a plan, priced at `cost`, in every group up to `widest`: the larger
+// the group, the lower the bound.
+costmodel::Seconds bound_in_groups(const costmodel::PlanCost& cost,
+                                   const costmodel::ParallelPlan& plan, int widest);
 
 std::vector<std::int64_t> divisors(std::int64_t n);
 

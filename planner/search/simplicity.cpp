@@ -43,7 +43,8 @@ Simplicity simplicity(const ParallelPlan& plan) {
       any_stage(plan, [](const StagePlan& stage) { return stage.recompute.layers > 0; });
   s.features = s.dimensions + (s.uneven_layers ? 1 : 0) + (plan.vpp > 1 ? 1 : 0) +
                (s.recomputes_by_count ? 1 : 0) + (splits_backward(plan.schedule) ? 1 : 0) +
-               (plan.even() ? 0 : 1) + (plan.offload.any() ? 1 : 0);
+               (plan.even() ? 0 : 1) + (plan.offload.any() ? 1 : 0) +
+               (plan.choices.group > 0 ? 1 : 0);
   return s;
 }
 

@@ -50,6 +50,25 @@ TEST_CASE("the stage is the fullest; in a pipeline of equal stages the first, wh
   CHECK(peak.known());
 }
 
+TEST_CASE("no tensor takes more than the activations, wherever its chunk lies") {
+  for (const std::string schedule :
+       {"schedule: 1f1b", "schedule: interleaved, vpp: 3",
+        "schedule: interleaved, vpp: 2, stage_layers: [5, 5, 5, 5, 5, 5, 5, 1]",
+        "schedule: interleaved, vpp: 3, micro_batch_group: 8"}) {
+    const Scenario s = scenarios::read(
+        "model: gpt2-large\ncluster: {base: dgx-a100, devices: 4}\ntraining: {global_batch: 16, "
+        "sequence: 1024, " +
+        megatron + ", loss: unfused}\nplan: {pp: 4, micro_batch: 1, recompute: full, " + schedule +
+        "}\n");
+    Evaluator evaluator(s.model, s.cluster, s.training);
+    const Estimate e = evaluator.estimate(resolve_plan(s));
+    const PeakPlace peak = evaluator.peak_place(e);
+    CHECK_MESSAGE(peak.kept <= e.memory[static_cast<std::size_t>(peak.stage)].activations,
+                  schedule);
+    CHECK_MESSAGE(peak.kept.value > 0, schedule);
+  }
+}
+
 TEST_CASE("a peak in the optimizer's step is of no layer, and the trace finds it there") {
   const auto s = scenarios::read(
       "model: {base: mixtral-8x7b, layers: 2}\ncluster: {base: dgx-h100, devices: 8}\ntraining: "

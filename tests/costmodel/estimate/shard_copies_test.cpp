@@ -83,9 +83,12 @@ TEST_CASE("ZeRO 3 gathers for forward and for backward, and scatters, on one ran
   CHECK(copied(scenario(8, 1), 3).forward < copied(scenario(1, 1), 3).forward);
 }
 
-TEST_CASE("ZeRO 2 scatters alone, and plain data parallelism copies nothing") {
+TEST_CASE("ZeRO 2 gathers for forward alone, and plain data parallelism copies nothing") {
   const Scenario s = scenario(8, 1);
-  CHECK(copied(s, 2).forward.value == 0);
+  CHECK(copied(s, 2).forward.value == copied(s, 3).forward.value);
+  Scenario kept = s;  // whose ranks keep all parameters
+  kept.training.stack.zero.regathers = false;
+  CHECK(copied(kept, 2).forward.value == 0);
   CHECK(copied(s, 2).backward.value ==
         doctest::Approx(by_hand(s, KernelOp::shards, false, 1, 0).value));
   CHECK(copied(s, 0).forward.value == 0);

@@ -70,9 +70,39 @@ TEST_CASE("the list's adapters add up to the closed form, on any number of tenso
   CHECK(weight_gradients(block_of(tuned("method: lora", "peft"))) == 14);  // of seven projections
 }
 
+namespace {
+
+// Transformers 4, where each expert is a module.
+constexpr const char* of_modules = "{base: peft, adapters: {experts: true, source: x}}";
+
+}  // namespace
+
+TEST_CASE("experts that are no modules have no adapters, and stay in 16 bits in a base of 4") {
+  const auto list_of = [](const char* stack) {
+    const Scenario s = tuned("method: qlora", stack, "mixtral-8x7b");
+    ParallelPlan plan;
+    plan.dp = 8;
+    return Evaluator(s.model, s.cluster, s.training).op_list(LayerKind::moe, plan);
+  };
+  const OpList parameters = list_of("peft"), modules = list_of(of_modules);
+  CHECK(weight_gradients(parameters) == 8);  // A and B of four products
+  const auto frozen = [](const OpList& list, Site site) {
+    return node_at(list, site).frozen_bytes;
+  };
+  CHECK(frozen(parameters, Site::expert_down) == 2);
+  CHECK(frozen(modules, Site::expert_down) < 0.6);
+  CHECK(frozen(parameters, Site::attention_projection) ==
+        frozen(modules, Site::attention_projection));
+  // What is not quantised is not dequantised either.
+  const auto dequantised = [](const OpList& list) {
+    return std::ranges::count(list.nodes, Site::dequantised_weight, &Node::site);
+  };
+  CHECK(dequantised(modules) - dequantised(parameters) == 2);
+}
+
 TEST_CASE(
     "adapters of experts are grouped products, whose weights are shared out with the experts") {
-  const Scenario s = tuned("method: lora", "peft", "qwen3-30b-a3b");
+  const Scenario s = tuned("method: lora", of_modules, "qwen3-30b-a3b");
   ParallelPlan plan;
   plan.dp = 8;
   const OpList list = Evaluator(s.model, s.cluster, s.training).op_list(LayerKind::moe, plan);

@@ -323,6 +323,10 @@ TEST_CASE("layers of stages, padding, text") {
   for (const auto* part : {"t 8", "p 4", "d 2", "1f1b", "sequence parallel", "recompute full", "3",
                            "ZeRO 1", "5+6x2+7"})
     CHECK(fixtures::contains(text, part));
+  plan.schedule = ScheduleKind::interleaved, plan.choices.group = 8;
+  CHECK(fixtures::contains(to_string(plan), "interleaved (groups of 8)"));
+  plan.ep = 4, plan.experts.shared_overlap = true;
+  CHECK(fixtures::contains(to_string(plan), "e 4 (under shared experts)"));
 }
 
 TEST_CASE("stages cut by cost: the output projection is worth layers") {

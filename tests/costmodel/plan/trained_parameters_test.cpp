@@ -49,11 +49,18 @@ TEST_CASE("Megatron-Bridge's LoRA has one adapter for each of four products of a
 TEST_CASE("each expert has adapters of its own, a dense layer and shared experts theirs") {
   // Qwen3 30B: 48 layers of q and o of 4096, k and v of 512, and 128 experts of 768.
   const double attention = (2048 + 4096) * 2 + (2048 + 512) * 2, expert = 3 * (2048 + 768);
-  CHECK(trained("qwen3-30b-a3b", "method: lora, rank: 8, targets: all-linear") ==
+  const auto of_modules = [](const std::string& model, const std::string& tuning) {
+    const Scenario s = tuned(model, tuning, "{base: peft, adapters: {experts: true, source: x}}");
+    return trained_parameters(s.model, s.training.fine_tuning);
+  };
+  CHECK(of_modules("qwen3-30b-a3b", "method: lora, rank: 8, targets: all-linear") ==
         48 * 8 * (attention + 128 * expert));
+  // All of them that are modules in Transformers 5.
+  CHECK(trained("qwen3-30b-a3b", "method: lora, rank: 8, targets: all-linear") ==
+        48 * 8 * attention);
   CHECK(trained("qwen3-30b-a3b", "method: lora, rank: 8, targets: attention") ==
         48 * 8 * attention);
-  CHECK(trained("mixtral-8x7b", "method: lora, rank: 8, targets: [down]") ==
+  CHECK(of_modules("mixtral-8x7b", "method: lora, rank: 8, targets: [down]") ==
         32 * 8 * 8 * (14336 + 4096));
 }
 

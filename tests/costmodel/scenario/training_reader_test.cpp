@@ -47,11 +47,25 @@ TEST_CASE("what is not written is the stack's or the usual, and told") {
                                               "stack megatron-core-2026 (none given)"});
 }
 
+TEST_CASE("what is written of experts is left out of a model without any, which is assumed aloud") {
+  ModelSpec experts;
+  experts.experts = 8;
+  const char* const keys = ", stack: megatron-bridge, precision: bf16, expert_buffer_factor: 2";
+  CHECK(read(keys, experts).expert_buffer_factor == 2);
+  const TrainingSpec t = read(keys);
+  CHECK(t.expert_buffer_factor == 0);
+  CHECK(t.assumed ==
+        std::vector<std::string>{"expert_buffer_factor left out: the model has no experts"});
+}
+
 TEST_CASE("what is written stands above the stack") {
+  ModelSpec experts;
+  experts.experts = 8;
   const TrainingSpec t = read(
       ", stack: megatron-2021, precision: fp16, gradient_precision: fp32, optimizer: sgd, "
       "attention_precision: fp8, capacity_factor: 1.5, expert_imbalance: none, "
-      "overlap: {pp_overlap: true}");
+      "overlap: {pp_overlap: true}",
+      experts);
   CHECK(t.stack.name == "megatron-2021");
   CHECK(t.gradient_precision == Precision::fp32);
   CHECK(t.optimizer == Optimizer::sgd);

@@ -4,6 +4,7 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <limits>
 #include <map>
 
 #include "costmodel/schedule/closed_form.hpp"
@@ -22,9 +23,10 @@ PipelineTimes even(int stages, double forward, double backward, double transfer 
           Seconds(transfer)};
 }
 
-Seconds makespan(ScheduleKind kind, int p, int v, int m, const PipelineTimes& times) {
+Seconds makespan(ScheduleKind kind, int p, int v, int m, const PipelineTimes& times,
+                 const OrderChoices& choices = {}) {
   std::vector<double> scratch;
-  return simulate_makespan(compile(generate(kind, p, v, m)), times, scratch);
+  return simulate_makespan(compile(generate(kind, p, v, m, choices)), times, scratch);
 }
 
 struct Drawn {
@@ -118,6 +120,34 @@ TEST_CASE("no simulated pipeline is shorter than its bound: 1,000 uneven ones of
       CHECK(bound > 0);
     }
   }
+}
+
+TEST_CASE("in groups of micro-batches neither, and a larger group has no higher bound") {
+  fixtures::Random random(11);
+  int rests = 0;
+  for (int round = 0; round < 400; ++round) {
+    Drawn d = draw(random, ScheduleKind::interleaved);
+    d.m = random.integer(d.p, 6 * d.p);
+    double before = std::numeric_limits<double>::infinity();
+    for (int group = d.p; group <= d.m; ++group) {
+      if (!takes_groups(d.p, d.m, group)) continue;
+      CAPTURE(round);
+      CAPTURE(group);
+      const OrderChoices choices{.group = group};
+      const double time =
+          makespan(ScheduleKind::interleaved, d.p, d.v, d.m, d.times, choices).value;
+      const double bound =
+          pipeline_lower_bound(ScheduleKind::interleaved, d.p, d.v, d.m, d.times, choices).value;
+      CHECK(bound <= time * (1 + 1e-12));
+      if (d.m % group != 0) {
+        ++rests;
+        continue;
+      }
+      CHECK(bound <= before * (1 + 1e-12));
+      before = bound;
+    }
+  }
+  CHECK(rests > 100);
 }
 
 TEST_CASE("a sender that waits is as one that computes so much longer, in the bound too") {

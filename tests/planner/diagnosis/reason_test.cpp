@@ -2,6 +2,7 @@
 #include "planner/diagnosis/reason.hpp"
 
 #include <doctest/doctest.h>
+#include <fmt/format.h>
 
 #include <map>
 
@@ -10,6 +11,7 @@
 #include "costmodel/scenario/plan_reader.hpp"
 #include "planner/search/grid_search.hpp"
 #include "tests/costmodel/support/fixtures.hpp"
+#include "tests/costmodel/support/scenarios.hpp"
 
 namespace reason_test {
 
@@ -71,6 +73,26 @@ TEST_CASE("reasons: one sentence on time, one on memory") {
     CHECK(sentences[0].starts_with("Computation is "));
     for (const auto& sentence : sentences) CHECK(sentence.ends_with("."));
   }
+}
+
+TEST_CASE("where a host sets the pace, a reason names it; a larger micro-batch waits less") {
+  const auto waits_of = [](int micro_batch) {
+    const Scenario s = scenarios::read(fmt::format(
+        "model: llama-3.2-1b\ncluster: {{base: dgx-b200, devices: 1}}\ntraining: {{global_batch: "
+        "16, "
+        "sequence: 1024, stack: peft, fine_tuning: {{method: lora}}}}\nplan: {{micro_batch: {}}}\n",
+        micro_batch));
+    Evaluator evaluator(s.model, s.cluster, s.training);
+    const Estimate e = evaluator.estimate(resolve_plan(s));
+    const Seconds waits = host_waits(e, {}, evaluator);
+    CHECK(waits < e.iteration);
+    const auto sentences = reasons(e, {}, waits);
+    CHECK((sentences.size() == 3) == (waits >= e.iteration * 0.1));
+    if (sentences.size() == 3) CHECK(sentences[1].find("wait for their host") != std::string::npos);
+    return waits / e.iteration;
+  };
+  CHECK(waits_of(1) > 0.5);
+  CHECK(waits_of(16) < waits_of(1) / 2);
 }
 
 TEST_CASE("the keys that are fixed are those the plan gives a value, in its own order") {

@@ -30,6 +30,69 @@ std::string long_context(int sequence, const std::string& rest = "") {
 
 }  // namespace
 
+namespace {
+
+// Three stages and 8 micro-batches a replica, which interleave in groups of 4 or 8 alone.
+std::string in_threes(const char* stack, const std::string& rest) {
+  return std::string(
+             "model: {kind: gpt, layers: 12, hidden: 1024, heads: 16, vocab: 32000}\n"
+             "cluster: {base: dgx-h100, devices: 3}\ntraining: {global_batch: 8, sequence: "
+             "1024, stack: ") +
+         stack + "}\nplan: {tp: 1, pp: 3, micro_batch: 1" + rest + "}\n";
+}
+
+}  // namespace
+
+TEST_CASE("interleaved pipelines are searched over groups of micro-batches, where there are any") {
+  const auto offered = [](const Scenario& s, const costmodel::ParallelPlan& plan) {
+    const auto groups = planner::micro_batch_groups_offered(s, plan);
+    return std::set<int>(groups.begin(), groups.end());
+  };
+  const auto groups_of = [&offered](const Scenario& s) {
+    std::set<int> groups;
+    for (const auto& family : planner::enumerate(s).families)
+      if (family.plan.vpp > 1) groups.merge(offered(s, family.plan));
+    return groups;
+  };
+  const Scenario s = read(in_threes("megatron-core-2026", ""));
+  CHECK(groups_of(s) == std::set{4, 8});
+  CHECK(groups_of(read(in_threes("megatron-2022", ""))).empty());  // has none
+  CHECK(groups_of(read(in_threes("megatron-core-2026", ", micro_batch_group: 5"))) == std::set{5});
+  const auto both = both_ways::search(s);
+  REQUIRE_FALSE(both.all.plans.empty());
+  CHECK(both.all.plans.front().plan.vpp > 1);
+  // No group that is written gives a faster plan than the search's.
+  for (const int group : {3, 4, 5, 8}) {
+    Scenario fixed = s;
+    fixed.plan.micro_batch_group = group;
+    Evaluator evaluator(fixed.model, fixed.cluster, fixed.training);
+    const auto found = planner::search(fixed, evaluator).plans;
+    if (found.empty()) continue;
+    CHECK(both.all.plans.front().iteration.value <= found.front().iteration.value * (1 + 1e-3));
+  }
+}
+
+TEST_CASE(
+    "shared experts compute during the exchange where the stack has it and nothing is written") {
+  const auto overlaps_of = [](const char* stack, const char* rest) {
+    std::set<std::pair<bool, bool>> found;
+    const Scenario s =
+        read(std::string("model: {base: deepseek-v2-lite, layers: 4}\ncluster: {base: dgx-h100, "
+                         "devices: 8}\ntraining: {global_batch: 64, sequence: 1024, stack: ") +
+             stack + "}\nplan: {pp: 1, ep: 8" + rest + "}\n");
+    for (const auto& family : planner::enumerate(s).families)
+      found.emplace(family.plan.experts.overlap, family.plan.experts.shared_overlap);
+    return found;
+  };
+  using Found = std::set<std::pair<bool, bool>>;
+  CHECK(overlaps_of("megatron-core-2026", "") == Found{{false, true}, {true, false}});
+  // Megatron-LM refuses both together.
+  CHECK(overlaps_of("megatron-core-2026", ", shared_expert_overlap: true") == Found{{false, true}});
+  CHECK(overlaps_of("megatron-core-2026", ", shared_expert_overlap: false") ==
+        Found{{false, false}, {true, false}});
+  CHECK(overlaps_of("torchtitan", "") == Found{{false, false}});
+}
+
 TEST_CASE("long sequences are searched over context parallelism, and that is proved too") {
   for (const int sequence : thinned(std::vector{65536, 16384, 262144}, 3)) {
     for (const char* margin : {"0", "0.7"}) {
@@ -186,7 +249,12 @@ TEST_CASE("every plan of the space is valid, and no plan stands in it twice") {
       "training: {global_batch: 32, sequence: 1024, stack: megatron-core-2026}\n");
   std::vector<costmodel::ParallelPlan> plans;
   for (const auto& family : planner::enumerate(s).families) {
-    for (auto& plan : planner::members(family, s)) plans.push_back(plan);
+    for (const auto& member : planner::members(family, s)) {
+      for (const int group : planner::micro_batch_groups_offered(s, member)) {
+        plans.push_back(member);
+        plans.back().choices.group = group;
+      }
+    }
   }
   CHECK(plans.size() == planner::enumerate(s).configurations);
   for (std::size_t i = 0; i < plans.size(); ++i) {

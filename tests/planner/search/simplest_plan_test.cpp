@@ -52,11 +52,15 @@ std::optional<Tried> simplest_of_all(const Scenario& s, Seconds most) {
   Evaluator evaluator(s.model, s.cluster, s.training);
   std::optional<Tried> best;
   for (const auto& family : planner::enumerate(s).families) {
-    for (const ParallelPlan& plan : planner::members(family, s)) {
-      if (evaluator.cost(plan).peak > planner::memory_limit(s)) continue;
-      const Tried tried{simplicity(plan), evaluator.iteration_time(plan)};
-      const auto key = [](const Tried& t) { return std::tuple(t.simplicity, t.time.value); };
-      if (tried.time <= most && (!best || key(tried) < key(*best))) best = tried;
+    for (const ParallelPlan& member : planner::members(family, s)) {
+      for (const int group : planner::micro_batch_groups_offered(s, member)) {
+        ParallelPlan plan = member;
+        plan.choices.group = group;
+        if (evaluator.cost(plan).peak > planner::memory_limit(s)) continue;
+        const Tried tried{simplicity(plan), evaluator.iteration_time(plan)};
+        const auto key = [](const Tried& t) { return std::tuple(t.simplicity, t.time.value); };
+        if (tried.time <= most && (!best || key(tried) < key(*best))) best = tried;
+      }
     }
   }
   return best;
