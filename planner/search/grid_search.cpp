@@ -183,7 +183,6 @@ SearchResult search(const Scenario& scenario, Evaluator& evaluator,
     for (const int group : micro_batch_groups_offered(scenario, family.plan)) {
       if (stopped() || !podium.open_to(family.bound, family.plan)) break;
       ordered.plan.choices.group = group;
-      const std::uint64_t fitted = counts.feasible;
       const auto fitting = open_family(ordered, order, &podium, scenario, evaluator, result);
       std::size_t tried = 0;
       for (; tried < fitting.size() && podium.open_to(fitting[tried].bound, family.plan) &&
@@ -195,7 +194,6 @@ SearchResult search(const Scenario& scenario, Evaluator& evaluator,
       }
       counts.simulated += tried;
       if (!result.expired) counts.pruned += fitting.size() - tried;
-      if (counts.feasible == fitted) break;  // a larger group holds more
       order += group_stride;
     }
   }
