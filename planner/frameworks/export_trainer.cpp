@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <string_view>
+#include <utility>
 
 #include "planner/frameworks/megatron_script.hpp"
 #include "planner/frameworks/torchrun_script.hpp"
@@ -127,6 +128,14 @@ bool without_flash_attention(const DeviceSpec& device) {
 // FlashAttention 2 drops the sinks of gpt-oss; its checkpoint's card names this kernel of FA 3.
 constexpr std::string_view attention_with_sinks = "kernels-community/vllm-flash-attn3";
 
+// attn_implementation, and LLaMA-Factory's flash_attn for the same.
+std::pair<std::string_view, std::string_view> attention_words(const Scenario& s) {
+  if (s.training.stack.kernels.attention == AttentionKernel::unfused) return {"eager", "disabled"};
+  if (s.model.attention_sinks) return {attention_with_sinks, "disabled"};
+  if (without_flash_attention(s.cluster.device)) return {"sdpa", "sdpa"};
+  return {"flash_attention_2", "fa2"};
+}
+
 // In the words that the Trainer's own arguments have; the others rename them.
 Lines arguments(const Scenario& s, const ParallelPlan& p, TrainerTarget target) {
   const FineTuning& f = s.training.fine_tuning;
@@ -176,14 +185,9 @@ Lines arguments(const Scenario& s, const ParallelPlan& p, TrainerTarget target) 
   put("packing", "sample_packing", "packing", truth(s.training.packing.packed));
   put("bf16", "bf16", "bf16", truth(s.training.precision == Precision::bf16));
   put("fp16", "fp16", "fp16", truth(s.training.precision == Precision::fp16));
-  const bool unfused = s.training.stack.kernels.attention == AttentionKernel::unfused;
-  const bool old = without_flash_attention(s.cluster.device);
-  put("attn_implementation", "attn_implementation", "",
-      unfused                   ? "eager"
-      : s.model.attention_sinks ? std::string(attention_with_sinks)
-      : old                     ? "sdpa"
-                                : "flash_attention_2");
-  put("", "", "flash_attn", unfused || s.model.attention_sinks ? "disabled" : old ? "sdpa" : "fa2");
+  const auto [kernel, in_factory] = attention_words(s);
+  put("attn_implementation", "attn_implementation", "", std::string(kernel));
+  put("", "", "flash_attn", std::string(in_factory));
   put("optim", "optimizer", "optim", optimizer_of(s, axolotl && p.zero > 0));
   // axolotl's schema and LLaMA-Factory's parser stop without them.
   put("", "learning_rate", "", "2.0e-5");

@@ -330,10 +330,11 @@ class TrainerImport : public SettingsImport {
     }
     for (const char* fused : {"use_liger_kernel", "enable_liger_kernel", "cut_cross_entropy",
                               "liger_fused_linear_cross_entropy"}) {
-      if (truth(fused, false))
+      if (truth(fused, false)) {
         leave_out(fields_.written(fused),
                   "kernels and memory of the loss are taken as the stack's, which keeps more; "
                   "--set training.loss=flash comes nearer");
+      }
     }
     read_stage();
   }
@@ -342,7 +343,7 @@ class TrainerImport : public SettingsImport {
   // rlhf_type; else what only one of TRL's trainers has a setting for.
   std::string method() {
     for (const char* field : {"stage", "rl", "rlhf_type"}) {
-      const std::string stage = lower_case(fields_.word(field, "sft"));
+      std::string stage = lower_case(fields_.word(field, "sft"));
       if (stage != "sft" && stage != "pt") return stage;
     }
     if (fields_.has("num_generations")) return "grpo";
