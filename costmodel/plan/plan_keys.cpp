@@ -149,11 +149,10 @@ std::vector<PlanKey> step_rows() {
                    "schedule", [] { return words_text(schedule_names()) + ", {file: FILE}"; },
                    "of the pipeline", read_schedule),
                schedule_value, never}),
-      {key::whole<P>(
-           "micro_batch_group", &P::micro_batch_group, any_size,
-           "interleaved: micro-batches that go through a chunk before the next (pp unless "
-           "given)"),
-       value_above_zero([](const Plan& p) { return p.choices.group; }), never},
+      by_plan({size_key<P>("micro_batch_group", &P::micro_batch_group,
+                           "interleaved: micro-batches that go through a chunk before the next (pp "
+                           "unless given)"),
+               value_above_zero([](const Plan& p) { return p.choices.group; }), never}),
       {key::whole<P>("in_flight_limit", &P::in_flight_limit, any_size,
                      "zero-bubble-h2: the most micro-batches in flight on a rank, pp to 2 pp - 1"),
        value_above_zero([](const Plan& p) { return p.choices.in_flight; }), never},

@@ -47,6 +47,8 @@ void flatten(const Value& map, const std::string& prefix, std::vector<SetField>&
 }
 
 std::vector<SetField> flattened(const Value& map) {
+  if (!map.is_map() && map.kind != Value::Kind::null)
+    throw ConfigError(map.mark, "is no map of settings", "write KEY: VALUE lines");
   std::vector<SetField> fields;
   flatten(map, "", fields);
   std::ranges::stable_sort(fields, [](const SetField& a, const SetField& b) {

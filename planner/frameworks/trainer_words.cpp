@@ -113,6 +113,7 @@ void add_named_files(std::vector<SetField>& fields, const std::string& file) {
     if (auto named = read_named(set->values.front(), file)) {
       more = trainers_fields(std::move(*named), JobFormat::accelerate);
       from = joined_path(folder_of(file), set->values.front());
+      std::erase_if(fields, [](const SetField& field) { return field.field == "config_file"; });
     }
   }
   const SetField* deepspeed = last_of(fields, "deepspeed");
@@ -123,6 +124,8 @@ void add_named_files(std::vector<SetField>& fields, const std::string& file) {
   }
   if (deepspeed != nullptr && deepspeed->values.front().ends_with(".json")) {
     if (auto named = read_named(deepspeed->values.front(), from)) {
+      // Without a word of it nothing is sharded (DeepSpeed, runtime/zero/config.py).
+      more.push_back({"zero_stage", {"0"}, deepspeed->mark, "", "zero_stage"});
       for (SetField& field : trainers_fields(std::move(*named), JobFormat::accelerate))
         if (field.field != field.name) more.push_back(std::move(field));
     }

@@ -242,10 +242,6 @@ std::optional<Ranked> simplest_even(const Scenario& s, const std::vector<Bounded
 }
 
 SearchResult brute_force(const Scenario& scenario, Evaluator& evaluator) {
-  const auto orders_of = [&](const Family& family) {
-    return micro_batch_groups_offered(scenario, family.plan);
-  };
-
   const SearchSpace space = enumerate(scenario);
   SearchResult result;
   result.statistics.configurations = space.configurations;
@@ -253,7 +249,7 @@ SearchResult brute_force(const Scenario& scenario, Evaluator& evaluator) {
   for (std::size_t f = 0; f < space.families.size(); ++f) {
     Family family = space.families[f];
     std::uint64_t order = f * family_stride;
-    for (const int group : orders_of(space.families[f])) {
+    for (const int group : micro_batch_groups_offered(scenario, family.plan)) {
       family.plan.choices.group = group;
       for (const Bounded& candidate :
            open_family(family, order, nullptr, scenario, evaluator, result)) {

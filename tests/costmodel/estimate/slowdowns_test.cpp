@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <string>
 #include <vector>
 
 #include "costmodel/cost/device_time.hpp"
@@ -10,6 +11,7 @@
 #include "costmodel/operators/op_list.hpp"
 #include "costmodel/operators/transformer.hpp"
 #include "tests/costmodel/support/fixtures.hpp"
+#include "tests/costmodel/support/scenarios.hpp"
 
 namespace slowdowns_test {
 
@@ -348,6 +350,25 @@ TEST_CASE("selective recomputation of every second product takes the time of eve
   CHECK(half.peak > estimate_of(cluster, training, plan).peak);
   plan.recompute = {};
   CHECK(half.peak < estimate_of(cluster, training, plan).peak);
+}
+
+TEST_CASE("a stack without compiled kernels is priced as without torch.compile, with a note") {
+  const auto estimate = [](const char* stack, bool compile) {
+    const Scenario s = scenarios::read(
+        std::string("model: llama-3.2-1b\ncluster: {base: dgx-h100, devices: 1}\ntraining: "
+                    "{global_batch: 1, sequence: 2048, stack: ") +
+        stack + ", overlap: {compile: " + (compile ? "true" : "false") + "}}\n");
+    return Evaluator(s.model, s.cluster, s.training).estimate(resolve_plan(s));
+  };
+  const auto notes = [](const Estimate& e) {
+    return std::ranges::any_of(e.notes, [](const std::string& note) {
+      return note.starts_with("compile: peft has no compiled kernels");
+    });
+  };
+  CHECK(notes(estimate("peft", true)));
+  CHECK_FALSE(notes(estimate("peft", false)));
+  CHECK(estimate("peft", true).iteration == estimate("peft", false).iteration);
+  CHECK(estimate("torchtitan", true).iteration < estimate("torchtitan", false).iteration);
 }
 
 }  // namespace slowdowns_test

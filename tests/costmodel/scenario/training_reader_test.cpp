@@ -47,7 +47,7 @@ TEST_CASE("what is not written is the stack's or the usual, and told") {
                                               "stack megatron-core-2026 (none given)"});
 }
 
-TEST_CASE("what is written of experts is left out of a model without any, which is assumed aloud") {
+TEST_CASE("what is written of experts is left out of a model without any, and listed") {
   ModelSpec experts;
   experts.experts = 8;
   const char* const keys = ", stack: megatron-bridge, precision: bf16, expert_buffer_factor: 2";

@@ -35,6 +35,17 @@ TEST_CASE("One sequence's token takes the weights over the bandwidth, and the ca
   CHECK(parts.host == c.host_step + c.host_sequence);
 }
 
+TEST_CASE("Of the weights no more are read from the host than there are") {
+  ServingScenario s = served::usual();
+  const auto transfers = [&](double bytes) {
+    s.serving.cpu_offload = Bytes(bytes);
+    return times_of(s).of(decode(1, 1000)).transfers;
+  };
+  const double held = times_of(s).weights_held().value;
+  CHECK(transfers(held / 2) < transfers(held));
+  CHECK(transfers(8 * held) == transfers(held));
+}
+
 TEST_CASE("Layers with a window read no more keys than it has, those with chunks half of one") {
   ServingScenario s = served::usual();
   const auto cache = [&](double context) { return times_of(s).of(decode(4, context)).cache.value; };

@@ -227,4 +227,23 @@ TEST_CASE("rates above the peak are refused, whatever prints them") {
   }
 }
 
+TEST_CASE("a Trainer's log under FSDP counts a rank's shard, which is of this model") {
+  const auto refusal = [](int zero, const char* parameters) {
+    const auto s = scenarios::read(fmt::format(
+        "model: llama-2-7b\ncluster: {{base: dgx-a100, devices: 8}}\ntraining: {{sequence: 4096, "
+        "global_batch: 64, stack: torchtitan}}\nplan: {{micro_batch: 1, recompute: full, zero: "
+        "{}}}\n",
+        zero));
+    JobDiagnoser diagnoser(s, resolve_plan(s));
+    const std::string log =
+        fmt::format("  Number of trainable parameters = {}\n{}", parameters, lines(12));
+    const auto d = diagnoser.diagnose(parse_training_log(log, "a.log", iteration_size(s)));
+    return d.refusals.empty() ? "" : d.refusals.front().name;
+  };
+  CHECK(refusal(3, "6,738,415,616") == "");
+  CHECK(refusal(3, "842,301,952") == "");
+  CHECK(refusal(0, "842,301,952") == "other-job");
+  CHECK(refusal(3, "1,684,603,904") == "other-job");
+}
+
 }  // namespace job_refusals_test

@@ -228,6 +228,19 @@ TEST_CASE("accelerate's and DeepSpeed's files are read where they lie with the s
     CHECK_MESSAGE(plan(host).find("dp")->text == "2", launch);
     CHECK_MESSAGE(host.left_out.empty(), launch);
   }
+  // A file that is read and leaves the sharding open has the program's own.
+  folder.write("two.yaml", "num_processes: 2\n");
+  folder.write("plain.json", "{\"bf16\": {\"enabled\": true}}\n");
+  folder.write("list.yaml", "[1, 2]\n");
+  const auto plain = job_in(folder, "accelerate launch --config_file two.yaml sft.py" + job);
+  CHECK(plan(plain).find("zero")->text == "0");
+  CHECK(plan(plain).find("dp")->text == "2");
+  CHECK(missed(plain, "plan.zero").empty());
+  const auto unsharded =
+      job_in(folder, "deepspeed --num_gpus 2 sft.py --deepspeed plain.json" + job);
+  CHECK(plan(unsharded).find("zero")->text == "0");
+  CHECK_THROWS_WITH_AS(job_in(folder, "accelerate launch --config_file list.yaml sft.py" + job),
+                       doctest::Contains("is no map of settings"), costmodel::ConfigError);
   // What is not there, or lies outside of the folder, is asked for.
   const auto gone = job_in(folder, "accelerate launch --config_file gone.yaml sft.py" + job);
   CHECK(missed(gone, "plan.zero").find("stand in gone.yaml") != std::string::npos);
