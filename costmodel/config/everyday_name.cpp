@@ -6,6 +6,7 @@
 #include <functional>
 #include <set>
 
+#include "costmodel/config/checkpoints.hpp"
 #include "costmodel/config/yaml.hpp"
 
 namespace costmodel {
@@ -67,10 +68,24 @@ std::vector<std::string> model_words(std::string_view name) {
   return words;
 }
 
-// Whether each of `asked` is among `words`.
-bool are_among(const std::vector<std::string>& asked, const std::vector<std::string>& words) {
-  return std::ranges::all_of(
-      asked, [&](const std::string& word) { return std::ranges::count(words, word) > 0; });
+bool is_size(const std::string& word) {  // "7b", "8x22b", "0" and "5b" of "0.5b"
+  return word.size() > 1 && std::isdigit(static_cast<unsigned char>(word.front())) != 0 &&
+         (word.back() == 'b' || word.back() == 'm');
+}
+
+// Whether `asked` names a part of the model of these words. A family and a size are not a model of
+// a kind that has a name in between: Qwen2.5 7B is not Qwen2.5-VL 7B.
+bool is_part(const std::vector<std::string>& asked, const std::vector<std::string>& words) {
+  const auto among = [](const std::string& word, const std::vector<std::string>& all) {
+    return std::ranges::count(all, word) > 0;
+  };
+  if (!std::ranges::all_of(asked, [&](const auto& word) { return among(word, words); }))
+    return false;
+  if (asked.size() < 2 || std::ranges::none_of(asked, is_size)) return true;
+  return std::ranges::none_of(words, [&](const std::string& word) {
+    const bool kind = std::isalpha(static_cast<unsigned char>(word.front())) != 0;
+    return kind && !among(word, asked);
+  });
 }
 
 std::vector<std::string> those(const std::vector<std::string>& names,
@@ -113,21 +128,31 @@ std::vector<std::string> everyday_names(const ConfigPath& path, const std::strin
   return all;
 }
 
-std::vector<std::string> models_called(const ConfigPath& path, std::string_view word) {
+std::vector<std::string> models_named(const ConfigPath& path, std::string_view word) {
   const auto names = config_names(path, "models");
+  if (auto found = those(names, [&](const auto& name) { return name == word; }); !found.empty())
+    return found;
+  const auto called = [&](std::string_view other) {
+    const std::string letters = together(model_words(other));
+    return those(names, [&](const std::string& name) {
+      return !letters.empty() && together(model_words(name)) == letters;
+    });
+  };
+  if (auto found = called(word); !found.empty()) return found;
+  const Checkpoint* other = checkpoint_called(word.substr(word.rfind('/') + 1));
+  return other == nullptr || other->towers ? std::vector<std::string>{} : called(other->sizes_of);
+}
+
+std::vector<std::string> models_called(const ConfigPath& path, std::string_view word) {
+  if (auto found = models_named(path, word); !found.empty()) return found;
   const auto asked = model_words(word);
   const std::string letters = together(asked);
-  if (letters.empty()) return {};
-  const std::array<std::function<bool(const std::string&)>, 3> ways{
-      [&](const std::string& name) { return name == word; },
-      [&](const std::string& name) { return together(model_words(name)) == letters; },
-      [&](const std::string& name) {
-        const bool begins = letters.size() >= 4 && together(words_in(name)).starts_with(letters);
-        return begins || are_among(asked, words_in(name));
-      }};
-  for (const auto& way : ways)
-    if (auto found = those(names, way); !found.empty()) return found;
-  return {};
+  const bool another = checkpoint_called(word.substr(word.rfind('/') + 1)) != nullptr;
+  if (letters.empty() || another) return {};
+  return those(config_names(path, "models"), [&](const std::string& name) {
+    const bool begins = letters.size() >= 4 && together(words_in(name)).starts_with(letters);
+    return begins || is_part(asked, words_in(name));
+  });
 }
 
 }  // namespace costmodel

@@ -22,9 +22,12 @@ std::vector<std::string> configs_called(const ConfigPath& path, const std::strin
 // The words of all `names` of a kind, for messages: the first of each file, then the others.
 std::vector<std::string> everyday_names(const ConfigPath& path, const std::string& kind);
 
-// The models that `word` names: that of exactly this name, else those of this name but for the
-// owner of a repository, upper case, punctuation and endings such as "-hf" and "-Instruct", else
-// those of which it says a part: the family or the size.
+// The models of this name: exactly, else but for the owner of a repository, upper case, punctuation
+// and endings such as "-hf" and "-Instruct"; else that whose sizes a checkpoint of this name has
+// (checkpoints.hpp).
+std::vector<std::string> models_named(const ConfigPath& path, std::string_view word);
+
+// Those, or else the models of which `word` names a part: the family or the size.
 std::vector<std::string> models_called(const ConfigPath& path, std::string_view word);
 
 }  // namespace costmodel

@@ -13,6 +13,7 @@
 #include "costmodel/base/escape.hpp"
 #include "costmodel/base/path.hpp"
 #include "costmodel/config/base_chain.hpp"
+#include "costmodel/config/everyday_name.hpp"
 #include "costmodel/config/yaml.hpp"
 
 namespace costmodel {
@@ -37,6 +38,16 @@ void require_directory(const std::string& flag, const std::string& directory,
 std::string& library_configs() {
   static std::string directory;
   return directory;
+}
+
+// The file of a model that is called otherwise: "Qwen/Qwen2.5-7B-Instruct"; empty: none.
+std::string file_called(const ConfigPath& path, const std::string& kind, const std::string& name) {
+  const bool owner = std::ranges::count(name, '/') <= 1 && !name.starts_with('.');
+  const bool file = name.ends_with(".yaml") || name.ends_with(".yml") || name.ends_with(".json");
+  if (kind != "models" || !owner || file) return "";
+  const auto models = models_named(path, name);
+  return models.size() == 1 && models.front() != name ? find_config(path, kind, models.front(), {})
+                                                      : "";
 }
 
 bool is_config(const FolderEntry& entry) { return entry.name.ends_with(".yaml"); }
@@ -111,14 +122,19 @@ std::string find_config(const ConfigPath& path, const std::string& kind, const s
     std::error_code status;
     if (fs::path(name).is_relative() && fs::exists(beside, status)) return beside.string();
     if (fs::exists(name, status)) return name;
+    if (std::string called = file_called(path, kind, name); !called.empty()) return called;
     throw ConfigError(mark, "no file " + quote(name),
-                      "paths are relative to this file or the working directory");
+                      kind == "models"
+                          ? "paths are relative to this file or the working directory; "
+                            "`shardplan list models` has the models with a name"
+                          : "paths are relative to this file or the working directory");
   }
   for (const auto& directory : path.directories) {
     std::error_code status;
     const fs::path file = fs::path(directory) / kind / (name + ".yaml");
     if (fs::is_regular_file(file, status)) return file.string();
   }
+  if (std::string called = file_called(path, kind, name); !called.empty()) return called;
   const auto names = config_names(path, kind);
   if (names.empty()) {
     throw ConfigError(mark, fmt::format("no {} {}", singular(kind), quote(name)),

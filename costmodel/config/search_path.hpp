@@ -36,7 +36,8 @@ std::vector<std::string> config_names(const ConfigPath& path, const std::string&
 std::vector<std::string> unreadable_configs(const ConfigPath& path, const std::string& kind);
 
 // The file of `name`: a path when it contains '/' or ends in .yaml, .yml or .json, else a stem to
-// look up. Throws ConfigError at `mark` with the nearest known names.
+// look up. A model may be called as a hub has it, where no file is ("Qwen/Qwen2.5-7B-Instruct":
+// models_named). Throws ConfigError at `mark` with the nearest known names.
 std::string find_config(const ConfigPath& path, const std::string& kind, const std::string& name,
                         const Mark& mark);
 

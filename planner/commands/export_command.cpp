@@ -189,17 +189,19 @@ CommandResult export_serving(const Session& session) {
             "write the launch with --out launch.sh");
   ServingScenario written = load_serving(session);
   const auto best = settled_serving(written);
-  // One launch has no words for two pools; a plan that is written with them is refused.
-  const bool free = !written.plan.disaggregation;
-  if (free) written.plan.together = true;
-  const auto s = free && best && best->plan.disaggregation ? settled_serving(written) : best;
+  const std::string& target = session.options.to;
+  // What the search chose and the target can't serve is left; what is written so is refused.
+  const std::string refused =
+      best && !written.plan.disaggregation ? pools_refusal(*best, target) : "";
+  if (!refused.empty()) written.plan.together = true;
+  const auto s = refused.empty() ? best : settled_serving(written);
   if (!s) return without_serving_plan(session, written);
-  EngineLaunch launch =
-      engine_launch(*s, sizes_of(*s), session.options.to, session.options.for_version);
-  if (free && best->plan.disaggregation) {
-    launch.notes.emplace_back(
-        "the best plan has devices of their own for prompts, for which one launch has no words: "
-        "this is the best without (plan with --set plan.disaggregation=none shows it)");
+  EngineLaunch launch = engine_launch(*s, sizes_of(*s), target, session.options.for_version);
+  if (!refused.empty()) {
+    launch.notes.push_back(fmt::format(
+        "the best plan has devices of their own for prompts, but {}: this is the best without "
+        "(plan with --set plan.disaggregation=none shows it)",
+        refused));
   }
   return {0, session.options.format == Format::json ? to_json(launch) : launch.text,
           note_lines(launch.notes)};

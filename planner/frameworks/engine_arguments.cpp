@@ -12,6 +12,7 @@
 #include "costmodel/base/escape.hpp"
 #include "costmodel/base/unit_text.hpp"
 #include "costmodel/config/yaml.hpp"
+#include "planner/exchange/hub_names.hpp"
 #include "planner/exchange/shell_script.hpp"
 #include "planner/frameworks/framework_words.hpp"
 
@@ -71,36 +72,65 @@ std::vector<ShellWords> engine_commands(const ShellScript& script) {
   return all;
 }
 
-EngineArguments of_commands(const ShellScript& script) {
+EngineArguments of_command(const ShellWords& words) {
   EngineArguments all;
-  for (const ShellWords& words : engine_commands(script)) {
-    for (std::size_t i = 0; i < words.size(); ++i) {
-      const std::string& word = words[i].text;
-      if (word == "serve" && i + 1 < words.size() && !is_option(words[i + 1].text))
-        all.push_back({"model", words[i + 1].text});
-      if (!is_option(word)) continue;
-      const std::size_t first = word.find_first_not_of('-');
-      if (first == std::string::npos) {  // "--" ends the flags
-        while (++i < words.size()) all.push_back({"", words[i].text});
-        break;
-      }
-      const std::string name = word.substr(first);
-      const std::size_t equals = name.find('=');
-      if (equals != std::string::npos) {
-        all.push_back(
-            {long_name(name.substr(0, equals)), name.substr(equals + 1), words[i].unknown});
-      } else if (i + 1 < words.size() && !is_option(words[i + 1].text)) {
-        ++i;
-        all.push_back({long_name(name), words[i].text, words[i].unknown});
-      } else {
-        all.push_back({long_name(name), "true"});
-      }
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    const std::string& word = words[i].text;
+    if (word == "serve" && i + 1 < words.size() && !is_option(words[i + 1].text))
+      all.push_back({"model", words[i + 1].text});
+    if (!is_option(word)) continue;
+    const std::size_t first = word.find_first_not_of('-');
+    if (first == std::string::npos) {  // "--" ends the flags
+      while (++i < words.size()) all.push_back({"", words[i].text});
+      break;
+    }
+    const std::string name = word.substr(first);
+    const std::size_t equals = name.find('=');
+    if (equals != std::string::npos) {
+      all.push_back({long_name(name.substr(0, equals)), name.substr(equals + 1), words[i].unknown});
+    } else if (i + 1 < words.size() && !is_option(words[i + 1].text)) {
+      ++i;
+      all.push_back({long_name(name), words[i].text, words[i].unknown});
+    } else {
+      all.push_back({long_name(name), "true"});
     }
   }
   return all;
 }
 
-EngineArguments read_arguments(const std::string& text, const std::string& file) {
+// What a launch of a pool has: of prompts or of decoding.
+const EngineArgument* pool_mark(const EngineArguments& arguments) {
+  const auto at = std::ranges::find_if(arguments, [](const EngineArgument& argument) {
+    return argument.name == "kv-transfer-config" ||
+           (argument.name == "disaggregation-mode" && argument.value != "null");
+  });
+  return at == arguments.end() ? nullptr : &*at;
+}
+
+bool is_decoding(const EngineArgument& mark) {
+  return mark.value == "decode" || mark.value.find("kv_consumer") != std::string::npos;
+}
+
+// Of one launch all commands together; or those of the prompts' pool and, after them, of the
+// decoding one's: the first of each, in this order where the words name neither.
+std::vector<EngineArguments> of_commands(const ShellScript& script) {
+  EngineArguments all;
+  std::vector<EngineArguments> pools;
+  for (const ShellWords& words : engine_commands(script)) {
+    EngineArguments one = of_command(words);
+    all.insert(all.end(), one.begin(), one.end());
+    if (pool_mark(one) != nullptr) pools.push_back(std::move(one));
+  }
+  if (pools.size() < 2) return {all};
+  const auto decoding = std::ranges::find_if(
+      pools, [](const EngineArguments& pool) { return is_decoding(*pool_mark(pool)); });
+  const auto prompts = std::ranges::find_if(
+      pools, [](const EngineArguments& pool) { return !is_decoding(*pool_mark(pool)); });
+  if (prompts == pools.end()) return {all};
+  return {*prompts, decoding == pools.end() ? pools[1] : *decoding};
+}
+
+std::vector<EngineArguments> read_arguments(const std::string& text, const std::string& file) {
   for (const char* sign :
        {"--", " -tp ", " -pp ", " -dp ", "vllm serve"}) {  // a command, not a map
     if (text.find(sign) != std::string::npos) return of_commands(read_shell(text, file));
@@ -108,24 +138,7 @@ EngineArguments read_arguments(const std::string& text, const std::string& file)
   EngineArguments all;
   for (const auto& entry : parse_yaml(text, file).entries)
     all.push_back({long_name(entry.key), entry.value.text});
-  return all;
-}
-
-// "meta-llama/Llama-2-7b-chat-hf": "llama-2-7b".
-std::string model_name(std::string name, const std::vector<std::string>& models) {
-  name = name.substr(name.rfind('/') == std::string::npos ? 0 : name.rfind('/') + 1);
-  std::ranges::transform(name, name.begin(),
-                         [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  for (const auto& [theirs, ours] : framework_words("checkpoints").words) {
-    if (name.find(theirs) == std::string::npos) continue;
-    name = ours;
-    break;
-  }
-  std::string best;  // the longest of ours that it begins with or holds
-  for (const std::string& model : models) {
-    if (name.find(model) != std::string::npos && model.size() > best.size()) best = model;
-  }
-  return best;
+  return {all};
 }
 
 // "" for a word of no format of ours.
@@ -204,7 +217,8 @@ bool take_special(const std::string& name, const std::string& value, const std::
   } else {
     return name == "enable-expert-parallel" || name == "headless" ||
            name == "disable-radix-cache" || name == "nnodes" || name == "node-rank" ||
-           name.starts_with("data-parallel-") || name == "distributed-executor-backend";
+           name.starts_with("data-parallel-") || name == "distributed-executor-backend" ||
+           name == "kv-transfer-config" || name.starts_with("disaggregation-");
   }
   return true;
 }
@@ -316,10 +330,9 @@ struct EngineWords {
   void take(const std::string& name, const std::string& value, const std::string& file,
             const std::vector<std::string>& models, ImportedJob& job) {
     const auto* const at = row_of_argument(name);
-    if (name.empty()) return job.left_out.push_back(value + ": stands after --");
-    if (name == "max-num-batched-tokens" && value.starts_with('-')) {
-      return job.left_out.push_back("chunked-prefill-size " + value + ": a step without a limit");
-    }
+    if (name.empty()) return leave_out(value + ": stands after --", job);
+    if (name == "max-num-batched-tokens" && value.starts_with('-'))
+      return leave_out("chunked-prefill-size " + value + ": a step without a limit", job);
     const bool renamed = at != nullptr, off = is_switch(name) && value == "false";
     if (renamed) {
       if (at->size() > 3) require_count(name, value, file);
@@ -333,7 +346,7 @@ struct EngineWords {
       experts = experts || name == "enable-expert-parallel";
       spread = spread || name == "data-parallel-attention";
     } else if (!off) {
-      return job.left_out.push_back(fmt::format("--{} {}", name, value));
+      return leave_out(fmt::format("--{} {}", name, value), job);
     }
     known = true;
   }
@@ -341,10 +354,11 @@ struct EngineWords {
   // A value that the script takes from elsewhere: a key that it decides is missing.
   void leave_open(const EngineArgument& argument, ImportedJob& job) {
     known = true;
+    if (argument.name == "model") return;  // is asked for
     const auto* const at = row_of_argument(argument.name);
     const std::string remedy =
         fmt::format("--{}: the script leaves {} open", argument.name, shortened(argument.unknown));
-    if (at == nullptr) return job.left_out.push_back(remedy);
+    if (at == nullptr) return leave_out(remedy, job);
     ((*at)[1] == "plan" ? plan : serving)
         .set(std::string((*at)[2]), scalar_value(std::string(to_be_replaced)));
     job.missing.push_back({fmt::format("{}.{}", (*at)[1], (*at)[2]), remedy});
@@ -354,11 +368,50 @@ struct EngineWords {
   void take_model(const std::string& value, const std::vector<std::string>& models,
                   ImportedJob& job) {
     checkpoint = value;
-    model = model_name(value, models);
+    ImportedJob named;
+    named.missing = {{"model.base", ""}};
+    name_model(named, value);
+    set_model_of_recipe(named, models);
+    const Value* found = named.scenario.find("model");
+    model = found == nullptr ? "" : found->text;
     if (model.empty() && !value.empty())
-      job.left_out.push_back("model " + value + ": no model of ours");
+      return leave_out("model " + value + ": no model of ours", job);
+    for (std::string& what : named.left_out) leave_out(std::move(what), job);
+    for (std::string& note : named.notes)
+      if (std::ranges::find(job.notes, note) == job.notes.end())
+        job.notes.push_back(std::move(note));
+  }
+
+  // Once, though both pools have it.
+  static void leave_out(std::string what, ImportedJob& job) {
+    if (std::ranges::find(job.left_out, what) == job.left_out.end())
+      job.left_out.push_back(std::move(what));
   }
 };
+
+// Sizes of a launch as they are in a plan, where an engine's words mean others; and its devices.
+double settle_sizes(EngineWords& words, bool halves, const std::string& file) {
+  const auto size = [&](const char* key) {
+    const Value* written = words.plan.find(key);
+    return written == nullptr ? 1.0 : parse_count(written->text).value_or(1);
+  };
+  if (words.spread) {
+    const double replicas = size("dp");
+    divide_by_replicas(words.serving, words.plan, replicas, halves ? 2 : replicas, file);
+  }
+  if (words.experts)
+    words.plan.set("ep", scalar_value(fmt::format("{:.0f}", size("tp") * size("dp"))));
+  return size("tp") * size("pp") * size("dp");
+}
+
+// Both pools as one plan; limits and formats are the decoding one's.
+Value pools_plan(EngineWords& prompts, EngineWords& decoding, const std::string& file) {
+  Value pools, plan;
+  for (auto& [name, words] : {std::pair{"prefill", &prompts}, {"decode", &decoding}})
+    pools.set(name, words->plan.is_map() ? words->plan : parse_yaml("{tp: 1}", file));
+  plan.set("disaggregation", pools);
+  return plan;
+}
 
 [[noreturn]] void refuse_foreign(const std::string& file, std::string_view family) {
   const bool vllm = family == "vllm";
@@ -382,32 +435,38 @@ ImportedJob import_engine(const std::string& text, const std::string& file, std:
                           const std::vector<std::string>& models,
                           const std::vector<std::string>& engines) {
   ImportedJob job;
-  EngineWords words;
-  for (const EngineArgument& argument : read_arguments(text, file)) {
-    if (argument.unknown.empty()) {
-      words.take(argument.name, argument.value, file, models, job);
-    } else {
-      words.leave_open(argument, job);
+  std::vector<EngineWords> launches;
+  for (const EngineArguments& arguments : read_arguments(text, file)) {
+    EngineWords& words = launches.emplace_back();
+    for (const EngineArgument& argument : arguments) {
+      if (argument.unknown.empty()) {
+        words.take(argument.name, argument.value, file, models, job);
+      } else {
+        words.leave_open(argument, job);
+      }
     }
   }
-  Value &serving = words.serving, &plan = words.plan, cluster;
+  EngineWords& words = launches.back();
+  Value &serving = words.serving, cluster;
   const std::string& model = words.model;
   if (!words.known) refuse_foreign(file, family);
-  const auto size = [&](const char* key) {
-    const Value* written = plan.find(key);
-    return written == nullptr ? 1.0 : parse_count(written->text).value_or(1);
-  };
   const auto said = said_engine(text, family, engines);
   const std::string stack = said ? said->stack : usual_engine(family);
   const bool halves = stack == "sglang-0.3" || stack == "sglang-0.4";  // engine_launch
-  if (words.spread) divide_by_replicas(serving, plan, size("dp"), halves ? 2 : size("dp"), file);
+  double devices = 0;
+  for (EngineWords& one : launches) devices += settle_sizes(one, halves, file);
   const std::string format = published_format(words.checkpoint);
   if (!format.empty() && serving.find("weights") == nullptr) {
     serving.set("weights", scalar_value(format));
     job.notes.push_back(fmt::format("weights: {}, as the checkpoint's name has it", format));
   }
-  const double devices = size("tp") * size("pp") * size("dp");
-  if (words.experts) plan.set("ep", scalar_value(fmt::format("{:.0f}", size("tp") * size("dp"))));
+  const bool pools = launches.size() > 1;
+  if (pools) {
+    job.notes.emplace_back(
+        "prompts and decoding are launches of their own: a replica of each, or as many as its "
+        "data-parallel-size; limits and formats are the decoding one's");
+  }
+  const Value plan = pools ? pools_plan(launches[0], launches[1], file) : words.plan;
   cluster.set("base", scalar_value(std::string(to_be_replaced)));
   const bool open = std::ranges::any_of(
       job.missing, [](const MissingKey& one) { return one.key.starts_with("plan."); });

@@ -1,6 +1,7 @@
 #include "planner/frameworks/engine_launch.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
@@ -59,6 +60,11 @@ void add_quantization(WeightFormat format, bool vllm, LaunchArguments& all) {
     case WeightFormat::fp32: return;
   }
   all.emplace_back("quantization", word);
+}
+
+void add_dtype(WeightFormat format, LaunchArguments& all) {
+  if (format == WeightFormat::fp16) all.emplace_back("dtype", "float16");
+  if (format == WeightFormat::fp32) all.emplace_back("dtype", "float32");
 }
 
 // Replicas on several nodes meet at the first (vLLM, docs/serving/data_parallel_deployment.md,
@@ -170,8 +176,7 @@ LaunchArguments vllm_arguments(const ServingScenario& s, const ServingSizes& siz
     require_block(s, limits.block_size);
     all.emplace_back("block-size", std::to_string(limits.block_size));
   }
-  if (s.serving.weights == WeightFormat::fp16) all.emplace_back("dtype", "float16");
-  if (s.serving.weights == WeightFormat::fp32) all.emplace_back("dtype", "float32");
+  add_dtype(s.serving.weights, all);
   add_quantization(s.serving.weights, true, all);
   if (bytes_of(s.serving.kv_cache) < 2) all.emplace_back("kv-cache-dtype", "fp8");
   if (s.serving.prefix_hit_share > 0) all.emplace_back("enable-prefix-caching", "");
@@ -222,11 +227,13 @@ LaunchArguments sglang_arguments(const ServingScenario& s, const ServingSizes& s
       s.serving.seqs_open ? std::min(limits.max_num_seqs, chunk) : limits.max_num_seqs;
   all.emplace_back("max-running-requests", std::to_string(running * sharing));
   all.emplace_back("chunked-prefill-size", std::to_string(limits.max_num_batched_tokens * chunks));
-  // Refused in a pipeline up to 0.5.10 (server_args.py, check_server_args).
-  if (limits.chunked_prefill && sizes.pp == 1) all.emplace_back("enable-mixed-chunk", "");
+  // Refused in a pipeline up to 0.5.10 (server_args.py, check_server_args); a pool has nothing to
+  // mix.
+  if (limits.chunked_prefill && sizes.pp == 1 && !s.plan.disaggregation)
+    all.emplace_back("enable-mixed-chunk", "");
   all.emplace_back("mem-fraction-static", fmt::format("{:g}", limits.gpu_memory_utilization));
   if (limits.block_size > 1) all.emplace_back("page-size", std::to_string(limits.block_size));
-  if (s.serving.weights == WeightFormat::fp32) all.emplace_back("dtype", "float32");
+  add_dtype(s.serving.weights, all);
   add_quantization(s.serving.weights, false, all);
   if (bytes_of(s.serving.kv_cache) < 2) all.emplace_back("kv-cache-dtype", "fp8_e4m3");
   if (s.serving.prefix_hit_share <= 0) all.emplace_back("disable-radix-cache", "");
@@ -259,15 +266,32 @@ std::string node_note(const ServingSizes& sizes, const Nodes& nodes, bool vllm) 
       nodes.count, nodes.replicas);
 }
 
+// No word widens a narrow checkpoint, and of the narrow formats only fp8 is made while loading.
+bool needs_checkpoint(const ServingScenario& s) {
+  const CheckpointFormat own = s.model.checkpoint;
+  switch (s.serving.weights) {
+    case WeightFormat::int8:
+    case WeightFormat::int4:
+    case WeightFormat::nvfp4: return true;
+    case WeightFormat::mxfp4: return own != CheckpointFormat::mxfp4;
+    case WeightFormat::fp8: return false;
+    case WeightFormat::bf16:
+    case WeightFormat::fp16:
+    case WeightFormat::fp32: return own != CheckpointFormat::bf16;
+  }
+  return false;
+}
+
 std::vector<std::string> launch_notes(const ServingScenario& s, const ServingSizes& sizes,
                                       const Nodes& nodes, bool vllm) {
   std::vector<std::string> notes;
-  const bool narrow = s.model.checkpoint != CheckpointFormat::bf16;  // no word widens it
-  const bool wide = bytes_of(s.serving.weights) >= 2;
-  if (s.serving.weights == WeightFormat::int8 || s.serving.weights == WeightFormat::int4 ||
-      s.serving.weights == WeightFormat::nvfp4 || (narrow && wide)) {
+  if (needs_checkpoint(s)) {
     notes.push_back(fmt::format("{} weights need a checkpoint of that format: name it in MODEL",
                                 to_string(s.serving.weights)));
+  }
+  if (s.serving.kv_cache == CacheFormat::int8) {
+    notes.push_back(fmt::format("{} has no cache of int8: this is fp8, of as many bytes",
+                                vllm ? "vLLM" : "SGLang"));
   }
   if (nodes.count > 1) notes.push_back(node_note(sizes, nodes, vllm));
   if (!vllm && sizes.spreads_experts()) {
@@ -281,7 +305,7 @@ std::vector<std::string> launch_notes(const ServingScenario& s, const ServingSiz
                               "out, whose argument is gone since 0.18"
                             : "SGLang has no words for swap_space: left out");
   }
-  if (!vllm && s.serving.limits.chunked_prefill && sizes.pp > 1)
+  if (!vllm && s.serving.limits.chunked_prefill && sizes.pp > 1 && !s.plan.disaggregation)
     notes.emplace_back("SGLang up to 0.5.10 mixes no prompts into decoding steps in a pipeline");
   if (s.serving.input.p95 > 0 || s.serving.output.p95 > 0) {
     notes.push_back(
@@ -320,10 +344,10 @@ void write_launch_for(const FrameworkVersion& release, EngineLaunch& launch) {
 }
 
 // With the engine and its version, which an import reads.
-std::string head_of(const ServingScenario& s, const ServingSizes& all) {
+std::string head_of(const ServingScenario& s, std::int64_t devices) {
   const std::string& engine = s.serving.engine.name;
   const std::size_t at = engine.rfind('-');
-  std::string head = fmt::format("{} on {} devices", printable(s.model_text), all.devices());
+  std::string head = fmt::format("{} on {} devices", printable(s.model_text), devices);
   if (at != std::string::npos && (engine.starts_with("vllm-") || engine.starts_with("sglang-")))
     head += fmt::format(", for {}=={}", engine.substr(0, at), engine.substr(at + 1));
   return head;
@@ -334,12 +358,9 @@ bool holds(const LaunchArguments& all, std::string_view word) {
       all, [&](const auto& argument) { return argument.second.find(word) != std::string::npos; });
 }
 
-std::string script_of(const std::string& head, const EngineLaunch& launch, const Nodes& nodes,
-                      bool vllm) {
-  std::string text = "#!/usr/bin/env bash\n# " + head + "\n";
-  for (const std::string& note : launch.notes) text += "# " + printable(note) + "\n";
-  text += "set -euo pipefail\n\n";
-  text += "MODEL=${MODEL:?the checkpoint: a name of the Hugging Face hub, or a folder}\n";
+// From the addresses of the nodes to the command.
+std::string body_of(const EngineLaunch& launch, const Nodes& nodes, bool vllm) {
+  std::string text;
   const bool meet = holds(launch.arguments, "$HEAD");
   const bool engines = vllm && meet;  // the first node alone takes requests
   if (meet) {
@@ -361,7 +382,112 @@ std::string script_of(const std::string& head, const EngineLaunch& launch, const
   return text + " \"$@\"\n";
 }
 
+std::string script_of(const std::string& head, const std::vector<std::string>& notes,
+                      const std::string& body) {
+  std::string text = "#!/usr/bin/env bash\n# " + head + "\n";
+  for (const std::string& note : notes) text += "# " + printable(note) + "\n";
+  text += "set -euo pipefail\n\n";
+  return text + "MODEL=${MODEL:?the checkpoint: a name of the Hugging Face hub, or a folder}\n" +
+         body;
+}
+
+// One launch, and what its script does once MODEL is known.
+struct Started {
+  EngineLaunch launch;
+  std::string body;
+};
+
+Started started(const ServingScenario& s, const ServingSizes& all, bool vllm,
+                const LaunchArguments& more, const std::string& version) {
+  if (vllm) require_experts(s, all);
+  ServingSizes sizes = all;  // of this launch
+  const bool alone = stands_alone(s, all, vllm);
+  if (alone) sizes.dp = 1;
+  const Nodes nodes = nodes_of(s, sizes);
+  EngineLaunch launch;
+  launch.arguments = vllm ? vllm_arguments(s, sizes, nodes) : sglang_arguments(s, sizes, nodes);
+  launch.arguments.insert(launch.arguments.end(), more.begin(), more.end());
+  launch.notes = launch_notes(s, sizes, nodes, vllm);
+  if (alone) launch.notes.push_back(alone_note(all, vllm));
+  if (!version.empty())
+    write_launch_for(framework_version(vllm ? "vllm" : "sglang", version), launch);
+  std::string body = body_of(launch, nodes, vllm);
+  return {std::move(launch), std::move(body)};
+}
+
+// Of two pools on one node: devices and ports of its own.
+std::string place_on_node(const Disaggregation& pools, bool prompts, bool vllm) {
+  const std::int64_t first = prompts ? 0 : pools.prefill.devices();
+  const std::int64_t count = (prompts ? pools.prefill : pools.decode).devices();
+  std::vector<std::int64_t> devices;
+  for (std::int64_t i = 0; i < count; ++i) devices.push_back(first + i);
+  std::string text = fmt::format("export CUDA_VISIBLE_DEVICES=${{CUDA_VISIBLE_DEVICES:-{}}}\n",
+                                 fmt::join(devices, ","));
+  // A rank of data parallelism adds its number to the port.
+  if (vllm) text += fmt::format("export VLLM_NIXL_SIDE_CHANNEL_PORT={}\n", prompts ? 5600 : 5700);
+  return text + fmt::format("set -- --port {} \"$@\"\n", prompts ? 8100 : 8200);
+}
+
+// vLLM's connector is the same on both sides, and a proxy decides which of them a request goes to
+// first (docs/features/nixl_connector_usage.md); SGLang has a mode for each
+// (docs/advanced_features/pd_disaggregation.md).
+EngineLaunch pools_launch(const ServingScenario& s, const Disaggregation& pools, bool vllm,
+                          const std::string& version) {
+  constexpr std::array<const char*, 2> roles{"prefill", "decode"};
+  EngineLaunch all;
+  std::string body =
+      "ROLE=${ROLE:?prefill or decode: which of the two this node serves}\n"
+      "case \"$ROLE\" in prefill | decode) ;; *) echo \"ROLE is prefill or decode\" >&2; exit 2 ;; "
+      "esac\n";
+  body += vllm ? "export VLLM_NIXL_SIDE_CHANNEL_HOST=${VLLM_NIXL_SIDE_CHANNEL_HOST:-$(hostname -I "
+                 "| cut -d' ' -f1)}\n"
+               : "";
+  all.notes.emplace_back(
+      vllm
+          ? "start this with ROLE=prefill on the devices of prompts and with ROLE=decode on the "
+            "others, and before them a proxy that sends a request to the first, then to the second "
+            "(vLLM's tests/v1/kv_connector/nixl_integration/toy_proxy_server.py, or llm-d)"
+          : "start this with ROLE=prefill on the devices of prompts and with ROLE=decode on the "
+            "others, and before them python3 -m sglang_router.launch_router --pd-disaggregation "
+            "--prefill http://NODE:30000 --decode http://NODE:30000 ...");
+  const bool one_node = pools.devices() <= s.cluster.devices_per_node;
+  for (const char* role : roles) {
+    const bool prompts = role == roles[0];
+    const LaunchArguments more =
+        vllm ? LaunchArguments{{"kv-transfer-config",
+                                R"('{"kv_connector":"NixlConnector","kv_role":"kv_both"}')"}}
+             : LaunchArguments{{"disaggregation-mode", role},
+                               {"disaggregation-transfer-backend", "nixl"}};
+    Started one = started(s, prompts ? pools.prefill : pools.decode, vllm, more, version);
+    for (const std::string& note : one.launch.notes) {
+      const std::string of_role = fmt::format("{}: {}", role, note);
+      if (std::ranges::find(all.notes, of_role) == all.notes.end()) all.notes.push_back(of_role);
+    }
+    const std::string place = one_node ? place_on_node(pools, prompts, vllm) : "";
+    body += fmt::format("\nif [ \"$ROLE\" = {} ]; then\n{}{}fi\n", role, place, one.body);
+    all.pools.push_back(std::move(one.launch));
+  }
+  all.text = std::move(body);
+  return all;
+}
+
 }  // namespace
+
+std::string pools_refusal(const ServingScenario& s, const std::string& target) {
+  if (!s.plan.disaggregation) return "";
+  constexpr std::array<std::string_view, 2> early{"sglang-0.3", "sglang-0.4"};
+  const std::string& engine = s.serving.engine.name;
+  const bool vllm = target == "vllm";
+  if (swaps(engine) || std::ranges::find(early, engine) != early.end())
+    return fmt::format("{} has no words for prompts on devices of their own", engine);
+  const auto& [prefill, decode] = *s.plan.disaggregation;
+  if (vllm && (prefill.pp > 1 || decode.pp > 1)) {
+    return "vLLM sends no keys and values between pools whose replicas are pipelines "
+           "(NixlConnector "
+           "takes pp 1)";
+  }
+  return "";
+}
 
 EngineLaunch engine_launch(const ServingScenario& s, const ServingSizes& all,
                            const std::string& target, const std::string& version) {
@@ -373,23 +499,21 @@ EngineLaunch engine_launch(const ServingScenario& s, const ServingSizes& all,
                           : fmt::format("shardplan: cannot export serving to {}", quote(target)),
                       "allowed: --to vllm, sglang");
   }
-  if (s.plan.disaggregation) {
-    throw ConfigError(s.plan.mark, "prompts and decoding on devices of their own are two launches",
-                      "export each with plan.tp, pp, ep and dp of its own");
+  if (const std::string why = pools_refusal(s, target); !why.empty()) {
+    throw ConfigError(s.plan.mark, why,
+                      fmt::format("set plan.disaggregation to none{}",
+                                  vllm ? ", pp of both pools to 1, or --to sglang" : ""));
   }
   require_context(s);
-  if (vllm) require_experts(s, all);
-  ServingSizes sizes = all;  // of this launch
-  const bool alone = stands_alone(s, all, vllm);
-  if (alone) sizes.dp = 1;
-  const Nodes nodes = nodes_of(s, sizes);
-  EngineLaunch launch;
-  launch.arguments = vllm ? vllm_arguments(s, sizes, nodes) : sglang_arguments(s, sizes, nodes);
-  launch.notes = launch_notes(s, sizes, nodes, vllm);
-  if (alone) launch.notes.push_back(alone_note(all, vllm));
-  if (!version.empty()) write_launch_for(framework_version(target, version), launch);
-  launch.text = script_of(head_of(s, all), launch, nodes, vllm);
-  return launch;
+  if (s.plan.disaggregation) {
+    EngineLaunch launch = pools_launch(s, *s.plan.disaggregation, vllm, version);
+    launch.text =
+        script_of(head_of(s, s.plan.disaggregation->devices()), launch.notes, launch.text);
+    return launch;
+  }
+  Started one = started(s, all, vllm, {}, version);
+  one.launch.text = script_of(head_of(s, all.devices()), one.launch.notes, one.body);
+  return one.launch;
 }
 
 }  // namespace planner

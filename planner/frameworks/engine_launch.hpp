@@ -17,11 +17,18 @@ struct EngineLaunch {
   std::string text;                                            // a shell script
   std::vector<std::pair<std::string, std::string>> arguments;  // "tensor-parallel-size", "2"
   std::vector<std::string> notes;
+  // Of prompts and of decoding, where each has devices of its own; `arguments` is empty then.
+  std::vector<EngineLaunch> pools;
 };
 
-// `target`: "vllm" or "sglang". Throws ConfigError for another one, and for a plan that a single
-// launch has no words for. `version`: a release of configs/frameworks, in whose words it is; empty:
-// in those of the scenario's stack.
+// Why `target` can't serve a plan whose prompts have devices of their own; empty: it can, or the
+// plan has none. vLLM's NixlConnector takes no pipeline (vllm-project/vllm#52913), and came with
+// 0.9; SGLang's --disaggregation-mode is of 0.5 here.
+std::string pools_refusal(const costmodel::ServingScenario& scenario, const std::string& target);
+
+// `target`: "vllm" or "sglang". Throws ConfigError for another one, and for a plan that it has no
+// words for. `version`: a release of configs/frameworks, in whose words it is; empty: in those of
+// the scenario's stack.
 EngineLaunch engine_launch(const costmodel::ServingScenario& scenario,
                            const costmodel::ServingSizes& sizes, const std::string& target,
                            const std::string& version = "");

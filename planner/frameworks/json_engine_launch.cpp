@@ -8,11 +8,24 @@ namespace planner {
 
 using Json = nlohmann::ordered_json;
 
-std::string to_json(const EngineLaunch& launch) {
+namespace {
+
+Json arguments_json(const EngineLaunch& launch) {
   Json map = Json::object();
   for (const auto& [name, value] : launch.arguments)
     map[name] = value.empty() ? Json(true) : Json(value);
-  return costmodel::json_text(Json{{"arguments", map}, {"notes", launch.notes}});
+  return map;
+}
+
+}  // namespace
+
+std::string to_json(const EngineLaunch& launch) {
+  if (launch.pools.size() < 2)
+    return costmodel::json_text(
+        Json{{"arguments", arguments_json(launch)}, {"notes", launch.notes}});
+  return costmodel::json_text(Json{{"prefill", {{"arguments", arguments_json(launch.pools[0])}}},
+                                   {"decode", {{"arguments", arguments_json(launch.pools[1])}}},
+                                   {"notes", launch.notes}});
 }
 
 }  // namespace planner

@@ -1,4 +1,5 @@
-// An engine's launch as JSON: {"arguments": {NAME: VALUE}, "notes"}.
+// An engine's launch as JSON: {"arguments": {NAME: VALUE}, "notes"}; of pools {"prefill":
+// {"arguments"}, "decode": {"arguments"}, "notes"}.
 #pragma once
 
 #include <string>

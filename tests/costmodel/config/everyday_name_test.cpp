@@ -73,6 +73,15 @@ TEST_CASE("models by the names of repositories, by family and by size") {
        {"deepseek-coder-1.3b", "deepseek-coder-33b", "deepseek-coder-6.7b", "deepseek-llm-7b",
         "deepseek-v2", "deepseek-v2-lite", "deepseek-v3", "deepseek-v3.2"}},
       {"70b", {"llama-2-70b", "llama-3-70b", "llama-3.1-70b", "llama-3.3-70b"}},
+      {"qwen2.5-7b", {"qwen2-7b"}},  // not Qwen2.5-VL
+      {"Qwen/Qwen2.5-Coder-32B-Instruct", {"qwen2.5-32b"}},
+      {"deepseek-ai/DeepSeek-R1", {"deepseek-v3"}},
+      {"deepseek-ai/DeepSeek-R1-Distill-Llama-8B", {"llama-3.1-8b"}},
+      {"deepseek-ai/DeepSeek-R1-Distill-Other-3B", {}},
+      {"Qwen/Qwen2.5-Omni-7B", {}},  // its language model alone is known
+      {"qwen3-30b", {"qwen3-30b-a3b"}},
+      {"deepseek 33b", {}},
+      {"llama 405b", {"llama-3.1-405b"}},
       {"no-such-model", {}},
       {"", {}}};
   for (const auto& [word, models] : expected) {

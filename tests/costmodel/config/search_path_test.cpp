@@ -80,6 +80,17 @@ TEST_CASE("a path is looked up beside the file that names it") {
                  "scenario.yaml:1:8: no file './none.yaml'"));
 }
 
+TEST_CASE("a model may be called as a hub has it, a file that is missing may not") {
+  const ConfigPath& path = fixtures::configs();
+  const auto file = [&](const std::string& name) { return find_config(path, "models", name, {}); };
+  CHECK(file("Qwen/Qwen2.5-7B-Instruct").ends_with("/qwen2-7b.yaml"));
+  CHECK(file("Llama3-8B").ends_with("/llama-3-8b.yaml"));
+  for (const char* none :
+       {"./llama-3-8b", "a/b/llama-3-8b", "x/llama-3-8b.yaml", "llama-3-8", "70b"})
+    CHECK_THROWS_AS(file(none), ConfigError);
+  CHECK_THROWS_AS(find_config(path, "devices", "Qwen/Qwen2.5-7B", {}), ConfigError);
+}
+
 TEST_CASE("faults: unknown names, circles, wrong kinds") {
   const Scratch scratch;
   scratch.write("models/a.yaml", "base: b\n");

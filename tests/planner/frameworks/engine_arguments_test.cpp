@@ -51,11 +51,11 @@ TEST_CASE("DeepSeek-R1 is served as DeepSeek-V3, its distilled models are not") 
 TEST_CASE("Lengths, graphs and checkpoints of a model's shape are read") {
   const auto of = [](const std::string& words) {
     return text_of(import_engine("vllm serve " + words, "x.sh", "vllm",
-                                 {"llama-3.1-70b", "qwen2-7b", "gpt-oss-120b"}, engines));
+                                 {"llama-3.3-70b", "qwen2-7b", "gpt-oss-120b"}, engines));
   };
   const std::string llama =
       of("meta-llama/Llama-3.3-70B-Instruct -tp 4 --max-model-len 32K --enforce-eager");
-  for (const char* part : {"model: llama-3.1-70b", "max_model_len: 32768", "cuda_graphs: false"})
+  for (const char* part : {"model: llama-3.3-70b", "max_model_len: 32768", "cuda_graphs: false"})
     CHECK_MESSAGE(holds(llama, part), part);
   CHECK_FALSE(holds(llama, "Left out"));
   CHECK(holds(of("Qwen/Qwen2.5-7B-Instruct --max-model-len 25.6k"), "max_model_len: 25600"));
@@ -205,4 +205,28 @@ TEST_CASE("a size that the script takes from elsewhere is missing; a type of num
   CHECK(holds(weights("--dtype float32"), "weights: fp32"));
   CHECK(holds(weights("--dtype half"), "weights: fp16"));
   CHECK(holds(weights("--quantization fp8 --dtype half"), "weights: fp8"));
+}
+
+TEST_CASE("launches of two pools come back as a plan with both") {
+  auto s = served::scenario("input_tokens: 1024, output_tokens: 256, concurrency: 64",
+                            "llama-3.1-8b", "dgx-h100", 16,
+                            "{disaggregation: {prefill: {tp: 4, dp: 2}, decode: {tp: 8, dp: 1}}}");
+  for (const char* engine : {"vllm-0.11", "sglang-0.5"}) {
+    s.serving.engine.name = engine;
+    const std::string target = std::string(engine).substr(0, std::string(engine).find('-'));
+    const std::string text =
+        text_of(import_engine(engine_launch(s, sizes_of(s), target).text, "x.sh", target, models,
+                              {"sglang-0.5", "vllm-0.11"}));
+    for (const char* part : {"disaggregation:", "prefill:\n      tp: 4", "decode:\n      tp: 8",
+                             "devices: 16", "dp: 2"})
+      CHECK_MESSAGE(holds(text, part), engine << ": " << part << text);
+    CHECK_FALSE(holds(text, "Left out"));
+  }
+  const std::string named = text_of(import_engine(
+      "python3 -m sglang.launch_server --model-path m --tp 8 --disaggregation-mode decode &\n"
+      "python3 -m sglang.launch_server --model-path m --tp 2 --disaggregation-mode prefill\n",
+      "x.sh", "sglang", models, engines));
+  CHECK(holds(named, "prefill:\n      tp: 2"));
+  CHECK(holds(named, "decode:\n      tp: 8"));
+  CHECK(holds(named, "devices: 10"));
 }

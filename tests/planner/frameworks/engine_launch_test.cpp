@@ -195,3 +195,60 @@ TEST_CASE("in the words of a release, and with the engine that an import reads")
   CHECK_THROWS_WITH_AS(engine_launch(older, sizes_of(older), "vllm", "1.0"),
                        Contains("known: 0.18, 0.26"), costmodel::ConfigError);
 }
+
+namespace {
+
+costmodel::ServingScenario pools(const std::string& engine, const std::string& prefill) {
+  return small(engine, "", "{disaggregation: {prefill: " + prefill + ", decode: {tp: 8, dp: 1}}}");
+}
+
+}  // namespace
+
+TEST_CASE("Pools of prompts and of decoding are one script, whose launches send keys and values") {
+  const auto s = pools("vllm-0.11", "{tp: 4, dp: 2}");
+  const auto launch = engine_launch(s, sizes_of(s), "vllm");
+  for (const char* part :
+       {"# llama-3.1-8b on 16 devices", "# start this with ROLE=prefill", "ROLE=${ROLE:?",
+        "if [ \"$ROLE\" = prefill ]; then", "if [ \"$ROLE\" = decode ]; then",
+        "VLLM_NIXL_SIDE_CHANNEL_HOST",
+        "--kv-transfer-config '{\"kv_connector\":\"NixlConnector\",\"kv_role\":\"kv_both\"}'"})
+    CHECK_MESSAGE(holds(launch.text, part), part);
+  REQUIRE(launch.pools.size() == 2);
+  CHECK(launch.pools[0].arguments[0].second == "4");
+  CHECK(launch.pools[1].arguments[0].second == "8");
+  const auto sglang = pools("sglang-0.5", "{tp: 4, pp: 2}");
+  const std::string text = text_of(sglang, "sglang");
+  for (const char* part : {"--disaggregation-mode prefill", "--disaggregation-mode decode",
+                           "--disaggregation-transfer-backend nixl", "--pd-disaggregation"})
+    CHECK_MESSAGE(holds(text, part), part);
+  CHECK_FALSE(holds(text, "--enable-mixed-chunk"));
+}
+
+TEST_CASE("pools on one node have devices and ports of their own") {
+  const auto near =
+      small("vllm-0.11", "", "{disaggregation: {prefill: {tp: 2, dp: 2}, decode: {tp: 4, dp: 1}}}");
+  const std::string text = text_of(near, "vllm");
+  for (const char* part : {":-0,1,2,3}", ":-4,5,6,7}", "CHANNEL_PORT=5600", "CHANNEL_PORT=5700",
+                           "--port 8100", "--port 8200"})
+    CHECK_MESSAGE(holds(text, part), part);
+  CHECK_FALSE(holds(text_of(pools("vllm-0.11", "{tp: 4, dp: 2}"), "vllm"), "--port"));
+}
+
+TEST_CASE("pools that an engine has no words for are refused with what to set") {
+  CHECK_THROWS_WITH_AS(text_of(pools("vllm-0.11", "{tp: 4, pp: 2}"), "vllm"),
+                       Contains("NixlConnector takes pp 1"), costmodel::ConfigError);
+  CHECK_THROWS_WITH_AS(text_of(pools("vllm-0.6", "{tp: 8}"), "vllm"),
+                       Contains("vllm-0.6 has no words for prompts on devices of their own"),
+                       costmodel::ConfigError);
+  CHECK(pools_refusal(small("vllm-0.6", ""), "vllm").empty());
+}
+
+TEST_CASE("formats that an engine can't make while loading, and those it calls otherwise") {
+  const auto cache = small("vllm-0.11", ", kv_cache: int8");
+  CHECK(holds(text_of(cache, "vllm"), "# vLLM has no cache of int8: this is fp8"));
+  CHECK(holds(text_of(cache, "sglang"), "# SGLang has no cache of int8: this is fp8"));
+  const auto dense = small("vllm-0.11", ", weights: mxfp4");
+  CHECK(holds(text_of(dense, "vllm"), "mxfp4 weights need a checkpoint of that format"));
+  const auto half = small("sglang-0.5", ", weights: fp16");
+  CHECK(holds(text_of(half, "sglang"), "--dtype float16"));
+}
