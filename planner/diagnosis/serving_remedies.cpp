@@ -16,6 +16,7 @@ namespace {
 
 // So that what is printed in three digits is not below what it allows.
 constexpr double rounding_up = 1.006;
+constexpr std::size_t most_simulated = 32;
 
 std::string sizes_text(const ServingChoice& c) {
   const auto text = [](const ServingSizes& z) {
@@ -110,6 +111,16 @@ bool keeps_others(const ServingSpec& serving, const ServingEstimate& e, std::str
          within("e2e_s", serving.bound.e2e, e.e2e.mean);
 }
 
+// The plan of the least `amount`: of those that have the least in closed form, which the simulation
+// may put in another order.
+template <class Amount>
+ServingCandidate least_of(const ServingScenario& s, std::vector<ServingCandidate> all,
+                          Amount amount) {
+  std::ranges::stable_sort(all, {}, [&](const auto& c) { return amount(c.estimate); });
+  if (all.size() > most_simulated) all.resize(most_simulated);
+  return *std::ranges::min_element(all, {}, [&](const auto& c) { return amount(reported(s, c)); });
+}
+
 // The shortest `name` of any plan that keeps up, and of those that keep the other bounds where any
 // does, if it exceeds the bound.
 template <class Latency>
@@ -123,24 +134,47 @@ void add_shortest(const ServingScenario& s, const std::vector<ServingCandidate>&
   });
   std::ranges::stable_sort(keeping, {},
                            [&](const ServingCandidate& c) { return latency(c.estimate); });
-  constexpr std::size_t most = 32;  // that are simulated
-  if (keeping.size() > most) keeping.resize(most);
+  if (keeping.size() > most_simulated) keeping.resize(most_simulated);
   // The closed form may keep a bound that the simulation does not.
   auto at = std::ranges::find_if(keeping, [&](const ServingCandidate& c) {
     return keeps_others(s.serving, reported(s, c), key);
   });
-  const bool some = at != keeping.end() && bounds_asked(s.serving) > 1;
+  const bool several = bounds_asked(s.serving) > 1, some = at != keeping.end() && several;
   const ServingCandidate best =
-      at != keeping.end()
-          ? *at
-          : *std::ranges::min_element(fit, {}, [&](const auto& c) { return latency(c.estimate); });
+      at != keeping.end() ? *at
+                          : least_of(s, fit, [&](const ServingEstimate& e) { return latency(e); });
   const Seconds shortest(latency(reported(s, best)));
   if (shortest <= bound || shortest.value == without_end) return;
-  all.push_back(fmt::format(
-      "The shortest {} of any plan{} is {}, by {} with batches of {}: allow that (--set "
-      "serving.latency_bound.{}={:.3g}).",
-      name, some ? " that keeps the other bounds" : "", format_seconds(shortest),
-      sizes_text(best.choice), best.choice.max_num_seqs, key, shortest.value * rounding_up));
+  const std::string allowed = fmt::format(": allow that (--set serving.latency_bound.{}={:.3g})",
+                                          key, shortest.value * rounding_up);
+  // Another bound would still be missed: add_together has what is enough.
+  all.push_back(fmt::format("The shortest {} of any plan{} is {}, by {} with batches of {}{}.",
+                            name, some ? " that keeps the other bounds" : "",
+                            format_seconds(shortest), sizes_text(best.choice),
+                            best.choice.max_num_seqs, several && !some ? "" : allowed));
+}
+
+// Where no plan keeps all bounds of latency but one: the plan that misses them by least, and what
+// is then to be allowed of each.
+void add_together(const ServingScenario& s, const std::vector<ServingCandidate>& fit,
+                  std::vector<std::string>& all) {
+  const bool advised = std::ranges::any_of(
+      all, [](const std::string& line) { return line.find("--set ") != std::string::npos; });
+  if (bounds_asked(s.serving) < 2 || all.empty() || advised) return;
+  const ServingCandidate best = least_of(s, fit, [&](const ServingEstimate& e) {
+    return e.saturated ? without_end : worst_excess(s, e);
+  });
+  std::vector<std::string> missed, allowed;
+  for (const AskedBound& bound : asked_bounds(s, reported(s, best))) {
+    if (bound.kept || !bound.key.starts_with("latency_bound.")) continue;
+    if (bound.reported == without_end) return;
+    missed.push_back(fmt::format("{} {}", bound.name, format_seconds(Seconds(bound.reported))));
+    allowed.push_back(
+        fmt::format("--set serving.{}={:.3g}", bound.key, bound.reported * rounding_up));
+  }
+  all.push_back(fmt::format("Nearest to all of them is {} with batches of {}, {}: allow that ({}).",
+                            sizes_text(best.choice), best.choice.max_num_seqs,
+                            fmt::join(missed, " and "), fmt::join(allowed, " ")));
 }
 
 void add_arrivals(const ServingScenario& s, const std::vector<ServingCandidate>& fit,
@@ -241,6 +275,7 @@ std::vector<std::string> serving_remedies(const ServingScenario& s, const Servin
   add_shortest(
       s, fit, "answer", "e2e_s", bound.e2e, [](const ServingEstimate& e) { return e.e2e.mean; },
       all);
+  add_together(s, fit, all);
   add_arrivals(s, fit, all);
   add_goal(s, fit, all);
   if (all.empty() && asked_count(s) > 1)

@@ -130,3 +130,26 @@ TEST_CASE("Of a plan that is overloaded no latency is the shortest") {
   CHECK(all.front().find("No plan answers 400 requests a second") == 0);
   for (const auto& line : all) CHECK(line.find("The shortest first token") == std::string::npos);
 }
+
+TEST_CASE("Two bounds that no plan comes near: what is advised for both is then kept") {
+  const auto with = [](double first, double next) {
+    auto s = served::scenario("input_tokens: 4096, output_tokens: 256, concurrency: 16",
+                              "llama-3.1-70b", "dgx-h100", 8, "{}");
+    s.serving.bound.ttft = costmodel::Seconds(first);
+    s.serving.bound.tpot = costmodel::Seconds(next);
+    return s;
+  };
+  const auto tight = with(0.05, 0.009);
+  const auto all = serving_remedies(tight, search_serving(tight, 1));
+  CHECK(says(all, "The shortest first token of any plan is "));
+  const auto advice = std::find_if(all.begin(), all.end(), [](const std::string& line) {
+    return line.starts_with("Nearest to all of them is ");
+  });
+  REQUIRE(advice != all.end());
+  const auto of = [&](const std::string& key) {
+    const std::string set = "--set serving.latency_bound." + key + "=";
+    REQUIRE(advice->find(set) != std::string::npos);
+    return std::stod(advice->substr(advice->find(set) + set.size()));
+  };
+  CHECK_FALSE(search_serving(with(of("ttft_s"), of("tpot_s")), 1).best.empty());
+}
