@@ -256,6 +256,19 @@ Tier alone(const DeviceSpec& device) {
   return tier;
 }
 
+// Where `devices_per_node` is written over a base, the innermost tier becomes that of such a node;
+// a file that has both means what it has: a node may have several tiers, as pairs of NVLink
+// bridges, and a tier several nodes, as a rack.
+void fit_node(const Value& map, ClusterSpec& cluster) {
+  if (cluster.devices_per_node == 0) cluster.devices_per_node = cluster.tiers.front().devices;
+  auto& tiers = cluster.tiers;
+  const Value *node = map.find("devices_per_node"), *written = map.find("tiers");
+  const bool over = node != nullptr && written != nullptr && node->mark.file != written->mark.file;
+  if (!over || tiers.size() < 2) return;
+  tiers.front().devices = cluster.devices_per_node;
+  while (tiers.size() > 2 && tiers[1].devices <= tiers[0].devices) tiers.erase(tiers.begin() + 1);
+}
+
 }  // namespace
 
 ClusterSpec read_cluster(const Value& map, const std::string& name, DeviceSpec device) {
@@ -272,7 +285,7 @@ ClusterSpec read_cluster(const Value& map, const std::string& name, DeviceSpec d
                       "latency_s: 10 us}], the innermost first (docs/own-cluster.md)");
   }
   if (cluster.devices == 0) cluster.devices = cluster.tiers.back().devices;
-  if (cluster.devices_per_node == 0) cluster.devices_per_node = cluster.tiers.front().devices;
+  fit_node(map, cluster);
   cluster.known_tiers = cluster.tiers;
   fit_tiers(cluster);
   return cluster;

@@ -115,13 +115,10 @@ void set_neighbours(ClusterSpec& cluster) {
   device.is_alone = alone;
 }
 
-// A scenario may override only `devices` or `devices_per_node`; the tiers are then adjusted.
+// A scenario may override only `devices`; the tiers are then adjusted.
 void fit_tiers(ClusterSpec& cluster) {
   set_neighbours(cluster);
   auto& tiers = cluster.tiers;
-  if (tiers.size() > 1 && tiers.front().devices != cluster.devices_per_node) {
-    tiers.front().devices = cluster.devices_per_node;
-  }
   while (tiers.size() > 1 && tiers[tiers.size() - 2].devices >= cluster.devices) tiers.pop_back();
   Tier& last = tiers.back();
   if (last.devices < cluster.devices) {
@@ -134,6 +131,7 @@ void fit_tiers(ClusterSpec& cluster) {
         format_integer(cluster.devices), format_integer(last.devices), whose, last.name));
   }
   last.devices = cluster.devices;
+  if (!cluster.device.left_out.empty()) cluster.assumed.push_back(cluster.device.left_out);
 }
 
 ClusterSpec resized(const ClusterSpec& cluster, std::int64_t devices) {

@@ -75,6 +75,7 @@ struct DeviceSpec {
   Seconds host_call;  // host time per call of a module or operator from Python; 0: unknown
   bool flex_dispatcher = false;     // kernels of DeepEP and HybridEP run on it
   std::vector<RateTable> measured;  // measured operators, used in place of the formulas
+  std::string left_out;             // what of its file does not count, and why; empty: nothing
   // When `devices` devices of a node compute concurrently, each takes `slowdown` times as long as a
   // single one in the best case: they share caches, memory bandwidth or cores, and a single one may
   // have unknown neighbours. Ascending; empty: no slowdown.
@@ -221,8 +222,8 @@ DeviceSpec at_pace(DeviceSpec device, double pace);
 // of the number of devices or of the device.
 void set_neighbours(ClusterSpec& cluster);
 
-// Fits the tiers to `devices` and `devices_per_node` by removing or stretching them, and records a
-// stretch in `assumed`.
+// Fits the tiers to `devices` by removing or stretching them, and records a stretch, and what of
+// the device is left out, in `assumed`.
 void fit_tiers(ClusterSpec& cluster);
 
 // The same cluster with another number of devices: the tiers as written, fitted again.

@@ -308,6 +308,27 @@ const Keys<D>& device_rows() {
   return keys;
 }
 
+// Operators measured on a device are not those of one whose peak or bandwidth is written over them.
+void leave_out_foreign_operators(const Value& map, DeviceSpec& device) {
+  const Value* operators = map.find("operators");
+  if (operators == nullptr || device.measured.empty()) return;
+  for (const auto& [group, figure] :
+       {std::pair{"peak_flops_per_s", ""}, std::pair{"memory", "bandwidth_bytes_per_s"}}) {
+    const Value* figures = map.find(group);
+    if (figures == nullptr) continue;
+    for (const auto& entry : figures->entries) {
+      const bool counts = entry.key != "source" && (*figure == '\0' || entry.key == figure);
+      if (!counts || entry.value.mark.file == operators->mark.file) continue;
+      device.measured.clear();
+      device.left_out = fmt::format(
+          "{}.{} is written over the device's own, so the operators that were measured on it are "
+          "left out: the formulas stand for them",
+          group, entry.key);
+      return;
+    }
+  }
+}
+
 }  // namespace
 
 DeviceSpec read_device(const Value& map, const std::string& name) {
@@ -321,6 +342,7 @@ DeviceSpec read_device(const Value& map, const std::string& name) {
                                   format_bytes(device.cache), format_bytes(device.memory)),
                       "write the bytes of the second level");
   }
+  leave_out_foreign_operators(map, device);
   if (device.attention2_forward == 0) device.attention2_forward = device.attention_forward;
   if (device.attention2_backward == 0) device.attention2_backward = device.attention_backward;
   return device;

@@ -127,7 +127,8 @@ CommandResult collective_command(const Session& session) {
   const std::int64_t asked = count_of("--ranks", options.ranks, 2, 0) * stride;
   const auto sizes = message_sizes(options.table ? usual_sizes : options.bytes);
   const ClusterSpec as_written = cluster_named(session, options.cluster, 0);
-  const ClusterSpec cluster = asked > as_written.devices ? resized(as_written, asked) : as_written;
+  // One group alone: six ranks are neighbours on a node of eight, and no later group straddles two.
+  const ClusterSpec cluster = asked > 0 ? resized(as_written, asked) : as_written;
   const CollectiveGroup group = group_of(session, cluster, stride);
   refuse_if(group.layout.size < 2, "fewer than two ranks have nothing to exchange",
             "give --ranks 2 or more, or a smaller --stride");

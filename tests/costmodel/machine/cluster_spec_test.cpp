@@ -135,6 +135,51 @@ TEST_CASE("another number of devices: the tiers follow, and stretching is told")
                                  "as its widest tier's, 'out'"});
   const ClusterSpec wide = overridden("{devices_per_node: 4}");
   CHECK(wide.tiers[0].devices == 4);
+  CHECK(overridden("{devices: 256, devices_per_node: 64}").tiers[0].devices == 64);
+}
+
+TEST_CASE("a file that has tiers and devices_per_node means what it has") {
+  const auto of = [](const std::string& node) {
+    return cluster_of(parse_yaml(
+        "{device: a100-pcie-80gb, devices: 64, devices_per_node: " + node +
+            ", tiers: [{name: bridge, devices: 2, bandwidth_bytes_per_s: 300 GB/s, latency_s: 1 "
+            "us},"
+            "{name: pcie, devices: 8, bandwidth_bytes_per_s: 20 GB/s, latency_s: 5 us},"
+            "{name: out, devices: 64, bandwidth_bytes_per_s: 12 GB/s, latency_s: 8 us}]}",
+        "c.yaml"));
+  };
+  for (const char* node : {"8", "4"}) {
+    const ClusterSpec pairs = of(node);
+    CHECK(pairs.tiers[0].devices == 2);
+    CHECK(pairs.tiers[1].devices == 8);
+    CHECK(pairs.devices_per_node == std::stoi(node));
+    CHECK(resized(pairs, 32).tiers[0].devices == 2);
+  }
+}
+
+TEST_CASE("a node that is written over a base leaves no tier that is smaller than one inside it") {
+  const Value rack = parse_yaml("{devices: 288, devices_per_node: 72}", "s.yaml");
+  const ClusterSpec wide = cluster_of(merged(file_of("clusters", "dgx-gb200"), rack));
+  CHECK(wide.tiers[0].devices == 72);
+  REQUIRE(wide.tiers.size() == 2);
+  CHECK(wide.tiers[1].devices == 288);
+}
+
+TEST_CASE("operators measured on a device are not those of one with another peak or bandwidth") {
+  const auto device = [](const std::string& over) {
+    const Value map = merged(file_of("devices", "h100-sxm5-80gb-shardplan"), parse_yaml(over, "s"));
+    return read_device(map, "own");
+  };
+  CHECK_FALSE(device("{title: mine}").measured.empty());
+  CHECK_FALSE(device("{memory: {bytes: 40 GB, source: mine}}").measured.empty());
+  for (const char* over : {"{peak_flops_per_s: {bf16: 100 TFLOP/s, source: mine}}",
+                           "{memory: {bandwidth_bytes_per_s: 500 GB/s, source: mine}}"}) {
+    const DeviceSpec own = device(over);
+    CHECK(own.measured.empty());
+    CHECK(contains(own.left_out, "the operators that were measured on it are left out"));
+    ClusterSpec cluster = read_cluster(parse_yaml(two_tiers, "c.yaml"), "c", own);
+    CHECK(cluster.assumed == std::vector{own.left_out});
+  }
 }
 
 TEST_CASE("faulty clusters and devices") {

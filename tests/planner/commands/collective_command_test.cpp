@@ -59,6 +59,16 @@ TEST_CASE("bad input is refused with a remedy") {
   }
 }
 
+TEST_CASE("a group that is asked for is one group: neighbours on a node stay there") {
+  const auto of = [](const char* ranks) {
+    return printed("collective all-reduce --bytes 1GiB --cluster dgx-h100 --ranks " +
+                   std::string(ranks));
+  };
+  for (const char* inside : {"3", "6", "7"})
+    CHECK(contains(of(inside), std::string(inside) + " nvlink"));
+  CHECK(contains(of("16"), "8 nvlink x 2 infiniband"));
+}
+
 TEST_CASE("more ranks than the cluster has are said to be assumed") {
   const auto result = in_process::run(
       "shardplan collective all-gather --bytes 1MiB --ranks 16 --cluster pcie-8x-rtx-4090");
