@@ -122,7 +122,15 @@ Value from_hf_config(const Value& file, const Value& over, const std::string& na
     if (std::ranges::count(model.unread, entry.key) == 0) reader.optional(entry.key);
   reader.finish();
   require_rotary_fields(fields);
-  if (omitted != nullptr) *omitted = sentences_of(model);
+  if (omitted != nullptr) {
+    *omitted = sentences_of(model);
+    for (const auto& entry : keys.entries) {  // what the advice is followed of
+      const std::string adds = fmt::format("(model.{}=", entry.key);
+      std::erase_if(*omitted, [&](const std::string& sentence) {
+        return sentence.find(adds) != std::string::npos;
+      });
+    }
+  }
   return merged(model.keys, keys);
 }
 

@@ -201,13 +201,12 @@ constexpr HfFamily families[] = {
      {llama_rows,
       "head_dim=head_dim:128 qkv_bias=attention_bias:true !attention_out_bias "
       "linear_bias=mlp_bias:false dropout=attention_dropout|residual_dropout:0.0"}},
-    // Each fourth layer has no positions, which costs nothing.
     {"smollm3",
      "SmolLM3ForCausalLM",
      {llama_rows, biased_rows,
       "linear_bias=mlp_bias:false tie_embeddings=tie_word_embeddings:true no_rope_layers "
       "no_rope_layer_interval"},
-     hf_qwen},
+     hf_smollm3},
     {"qwen2_moe",
      "Qwen2MoeForCausalLM",
      {llama_rows, mixture_rows, "experts=num_experts qkv_bias:true"},

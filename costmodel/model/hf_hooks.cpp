@@ -96,6 +96,13 @@ void hf_rotary_columns(HfTranslation& file) {
   }
 }
 
+void hf_smollm3(HfTranslation& file) {
+  hf_qwen(file);
+  file.report(
+      "each fourth layer has no rotary positions: it is priced with them, and an export has them "
+      "in all layers");
+}
+
 void hf_phi(HfTranslation& file) { file.report("the bias of the head is left out"); }
 
 void hf_gptj(HfTranslation& file) {

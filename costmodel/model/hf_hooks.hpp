@@ -16,6 +16,7 @@ void hf_ernie(HfTranslation& file);
 void hf_rotary_columns(HfTranslation& file);
 void hf_layer_kinds(HfTranslation& file);
 void hf_phi(HfTranslation& file);
+void hf_smollm3(HfTranslation& file);
 void hf_gptj(HfTranslation& file);
 void hf_stablelm(HfTranslation& file);
 void hf_exaone(HfTranslation& file);

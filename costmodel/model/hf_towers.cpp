@@ -367,6 +367,19 @@ void put_usual_text(Value& text) {
   }
 }
 
+// Parts that are neither the language model nor a tower: what speaks, decodes sound or joins parts.
+void omit_other_parts(const Value& file, std::vector<std::string>& omitted) {
+  if (hf_text_config(file) == nullptr) return;
+  constexpr std::array<std::string_view, 8> others{
+      "text_config",   "llm_config",   "language_config",     "thinker_config",
+      "vision_config", "audio_config", "quantization_config", "generation_config"};
+  for (const Value::Entry& entry : file.entries) {
+    const bool part = entry.value.is_map() && entry.key.ends_with("_config");
+    if (part && std::ranges::find(others, entry.key) == others.end())
+      omitted.push_back(entry.key + " is left out: a part of the model that is not known here");
+  }
+}
+
 }  // namespace
 
 const Value* hf_text_config(const Value& file) {
@@ -412,6 +425,9 @@ void put_hf_towers(const Value& file, Value& keys, std::vector<std::string>& omi
     keys.set(name,
              tower_keys(file, *own, *row, read_integer(*hidden, "hidden", hf_sizes), omitted));
   }
+  omit_other_parts(file, omitted);
+  if (const Value* const thinker = map_in(file, "thinker_config"))
+    put_hf_towers(*thinker, keys, omitted);
 }
 
 }  // namespace costmodel

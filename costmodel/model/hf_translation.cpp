@@ -1,5 +1,7 @@
 #include "costmodel/model/hf_translation.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 
@@ -358,6 +360,41 @@ void HfTranslation::check_heads() {
       "every key/value head serves the same number of query heads");
 }
 
+namespace {
+
+// Of eight bits or four, by a word for numbers with an exponent or without.
+std::string_view format_of_bits(std::string_view bits, bool floating) {
+  if (bits == "8") return floating ? "fp8" : "int8";
+  if (bits == "4") return floating ? "nvfp4" : "int4";
+  return "";
+}
+
+// The format of weights that a quantization_config has, in a word of `checkpoint`; empty: none of
+// them. compressed-tensors has it of groups of modules, of which the first counts.
+std::string_view stored_format(const Value& stored) {
+  const auto word = [](const Value& map, const char* key) -> std::string_view {
+    const Value* value = map.find(key);
+    return value == nullptr ? std::string_view() : std::string_view(value->text);
+  };
+  const std::string_view method = word(stored, "quant_method"), algo = word(stored, "quant_algo");
+  if (method == "fp8" || method == "fbgemm_fp8" || algo == "FP8") return "fp8";
+  if (method == "mxfp4" || method == "nvfp4") return method;
+  if (algo.starts_with("NVFP4")) return "nvfp4";
+  if (method == "bitsandbytes") return word(stored, "load_in_8bit") == "true" ? "int8" : "int4";
+  if (method == "awq" || method == "gptq") {
+    const std::string_view bits = word(stored, "bits");
+    return format_of_bits(bits.empty() ? word(stored, "w_bit") : bits, false);
+  }
+  const Value* groups = stored.find("config_groups");
+  if (groups == nullptr || !groups->is_map() || groups->entries.empty()) return "";
+  const Value& first = groups->entries.front().value;
+  const Value* weights = first.is_map() ? first.find("weights") : nullptr;
+  if (weights == nullptr || !weights->is_map()) return "";
+  return format_of_bits(word(*weights, "num_bits"), word(*weights, "type") == "float");
+}
+
+}  // namespace
+
 // What serving asks of a model: its length, and the format of the weights.
 void HfTranslation::serving() {
   const auto length = reader_.integer("max_position_embeddings", {1, 1'000'000'000});
@@ -367,21 +404,18 @@ void HfTranslation::serving() {
   if (length && !learned && !given) put("context_length", *length, "max_position_embeddings");
   const Value* stored = reader_.optional("quantization_config");
   if (stored == nullptr || !stored->is_map()) return;
-  report(
-      "quantization_config is left out: training is in training.precision, whatever the file "
-      "stores");
-  const auto is = [&](const char* key, std::string_view word) {
-    const Value* value = stored->find(key);
-    return value != nullptr && value->text == word;
-  };
-  const char* method = "quant_method";
-  if (is(method, "fp8") || is(method, "fbgemm_fp8")) {
-    put("checkpoint", "fp8", "quantization_config");
-  } else if (is(method, "mxfp4")) {
-    put("checkpoint", "mxfp4", "quantization_config");
-  } else if ((is(method, "awq") || is(method, "gptq")) && is("bits", "4")) {
-    put("checkpoint", "int4", "quantization_config");
+  const std::string_view format = stored_format(*stored);
+  if (format.empty()) {
+    report(
+        "quantization_config is left out: its format is not known here; set serving.weights to "
+        "serve it");
+    return;
   }
+  report(
+      fmt::format("quantization_config: {} weights are served; training is in "
+                  "training.precision, whatever the file stores",
+                  format));
+  put("checkpoint", std::string(format), "quantization_config");
 }
 
 HfModel HfTranslation::take() {

@@ -27,7 +27,7 @@ enum class Normalization { layernorm, rmsnorm, layernorm_no_bias };
 // frequencies by one factor, a factor of the length, LongRoPE's (arXiv:2402.13753).
 enum class RopeScaling { none, llama3, yarn, linear, dynamic, longrope };
 // Of the weights as their publisher has them (quantization_config of a config.json).
-enum class CheckpointFormat { bf16, fp8, int4, mxfp4 };
+enum class CheckpointFormat { bf16, fp8, int8, int4, nvfp4, mxfp4 };
 enum class ActivationFunction { gelu, relu, squared_relu, silu };
 // Where the norms of a layer stand. before: on what attention and MLP read (GPT-2). both: on what
 // they read and on their results (Gemma 2, arXiv:2408.00118, section 2). branch: on their results
@@ -45,7 +45,8 @@ inline constexpr std::array<std::string_view, 3> normalization_names{"layernorm"
                                                                      "layernorm-no-bias"};
 inline constexpr std::array<std::string_view, 6> rope_scaling_names{
     "none", "llama3", "yarn", "linear", "dynamic", "longrope"};
-inline constexpr std::array<std::string_view, 4> checkpoint_names{"bf16", "fp8", "int4", "mxfp4"};
+inline constexpr std::array<std::string_view, 6> checkpoint_names{"bf16", "fp8",   "int8",
+                                                                  "int4", "nvfp4", "mxfp4"};
 inline constexpr std::array<std::string_view, 4> norm_placement_names{"before", "both", "branch",
                                                                       "after"};
 inline constexpr std::array<std::string_view, 4> activation_names{"gelu", "relu", "squared-relu",

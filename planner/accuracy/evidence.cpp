@@ -71,7 +71,7 @@ const Keys<Measured>& measured_rows() {
   static const auto keys = key::rows<Measured>(
       figure("iteration_s", &Measured::iteration, Dimension::time, 1e-9, 1e9,
              "seconds of an iteration"),
-      figure("peak_memory_bytes", &Measured::peak_memory, Dimension::size, 1, 1e15,
+      figure("peak_memory_bytes", &Measured::peak_memory, Dimension::size, 1e6, 1e15,
              "peak of a device, as the stack's log counts it"),
       figure("peak_allocated_bytes", &Measured::peak_allocated, Dimension::size, 1, 1e15,
              "what PyTorch's tensors took at the peak (max_memory_allocated)"),

@@ -270,9 +270,9 @@ std::string node_note(const ServingSizes& sizes, const Nodes& nodes, bool vllm) 
 bool needs_checkpoint(const ServingScenario& s) {
   const CheckpointFormat own = s.model.checkpoint;
   switch (s.serving.weights) {
-    case WeightFormat::int8:
-    case WeightFormat::int4:
-    case WeightFormat::nvfp4: return true;
+    case WeightFormat::int8: return own != CheckpointFormat::int8;
+    case WeightFormat::int4: return own != CheckpointFormat::int4;
+    case WeightFormat::nvfp4: return own != CheckpointFormat::nvfp4;
     case WeightFormat::mxfp4: return own != CheckpointFormat::mxfp4;
     case WeightFormat::fp8: return false;
     case WeightFormat::bf16:

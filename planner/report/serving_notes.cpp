@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "costmodel/base/unit_text.hpp"
+#include "costmodel/serving/serving_reader.hpp"
 
 namespace planner {
 
@@ -18,6 +19,13 @@ void note_assumptions(const ServingScenario& s, const ServingEstimate& e, Notes&
   if (e.weights == WeightFormat::fp8 && device.peak_of(Precision::fp8).value <= 0) {
     notes.emplace_back(
         "the device has no fp8 products: fp8 weights are read in 8 bits and multiplied in 16");
+  }
+  const std::int64_t longest = longest_request(s.serving), most = s.model.context_length;
+  if (most > 0 && longest > most) {
+    notes.push_back(
+        fmt::format("requests of {} tokens, prompt and answer, are more than the {} that the model "
+                    "takes: no engine starts so (model.context_length, where positions are scaled)",
+                    format_integer(longest), format_integer(most)));
   }
   if (s.model.towers != nullptr) {
     notes.emplace_back(

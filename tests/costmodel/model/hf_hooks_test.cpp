@@ -95,7 +95,7 @@ TEST_CASE("gpt-oss 20B: biases in experts and router, sinks, windows in every se
   check_parameters(i, 20'914'757'184);
   CHECK(i.model.attention_pattern == "SF");
   CHECK((i.model.attention_sinks && i.model.linear_bias && i.model.qkv_bias));
-  CHECK(i.reports("quantization_config is left out"));
+  CHECK(i.reports("quantization_config: mxfp4 weights are served"));
   CHECK(i.model.rope_scaling == RopeScaling::yarn);
   CHECK(i.model.rope_scaling_factor == 32);
   CHECK((i.model.activation_clamp == 7 && i.model.glu_offset == 1));

@@ -86,6 +86,19 @@ TEST_CASE("a tower that is not known is left out with its name, one with wrong s
             .reports("wonder of vision_config is not understood here and changes nothing"));
 }
 
+TEST_CASE("parts of a model that are neither language nor towers are named") {
+  const std::string text =
+      "\"text_config\": {\"model_type\": \"llama\", \"num_hidden_layers\": 1, \"hidden_size\": 64, "
+      "\"num_attention_heads\": 4, \"intermediate_size\": 128, \"vocab_size\": 100}";
+  const hf_models::Imported i = imported(
+      "{\"model_type\": \"speaks\", \"thinker_config\": {\"model_type\": \"thinks\", " + text +
+      ", \"audio_config\": {\"model_type\": \"listens\"}}, \"talker_config\": {\"layers\": 2}}");
+  CHECK(i.reports("talker_config is left out: a part of the model that is not known here"));
+  CHECK(i.reports("audio_config of model_type 'listens' is not known"));
+  CHECK_FALSE(i.reports("text_config"));
+  CHECK_FALSE(i.reports("thinker_config"));
+}
+
 TEST_CASE("the language model of a file is that of text_config or llm_config") {
   const Value file = parse_yaml(
       "{model_type: internvl_chat, tie_word_embeddings: true, llm_config: {hidden_size: 8}}", "");

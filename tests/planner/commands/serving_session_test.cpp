@@ -171,7 +171,7 @@ TEST_CASE("validate knows evidence of serving") {
         std::string::npos);
 }
 
-TEST_CASE("Prompts apart are planned, written back, and left out of a launch") {
+TEST_CASE("Pools are planned, written back, and exported where the engine has words for them") {
   const program::Scratch scratch;
   const std::string name = "serve-llama-70b-32x-h100";
   const auto found = run(words_of("plan " + name + " --format json"), scratch);
@@ -187,8 +187,10 @@ TEST_CASE("Prompts apart are planned, written back, and left out of a launch") {
   CHECK(told["disaggregation"] == best["disaggregation"]);
   const auto launch = run(words_of("export " + name + " --to vllm"), scratch);
   CHECK(launch.status == 0);
-  CHECK(launch.err.find("the best plan has devices of their own for prompts") != std::string::npos);
-  CHECK(run(words_of("export apart.yaml --to vllm"), scratch).status == 2);
+  CHECK(launch.out.find("--kv-transfer-config") != std::string::npos);
+  CHECK(run(words_of("export apart.yaml --to vllm"), scratch).out == launch.out);
+  CHECK(run(words_of("export apart.yaml --to vllm --set serving.stack=vllm-0.7"), scratch).status ==
+        2);
   const auto csv = run(words_of("plan " + name + " --format csv"), scratch);
   CHECK(csv.out.find("prefill_tp") != std::string::npos);
 }

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "costmodel/serving/serving_reader.hpp"
 #include "tests/costmodel/serving/support/served.hpp"
 
 using namespace planner;
@@ -23,6 +24,13 @@ TEST_CASE("Replicas without a request, and devices without a replica, are named"
   CHECK(notes_have(s, "1 of 8 devices are in no replica"));
   s.serving.concurrency = 1;
   CHECK(notes_have(s, "6 of 7 replicas have no request: there are fewer in flight"));
+}
+
+TEST_CASE("Requests that no engine takes are named") {
+  auto s = served::usual("{tp: 1}");
+  CHECK_FALSE(notes_have(s, "no engine starts so"));
+  s.model.context_length = longest_request(s.serving) - 1;
+  CHECK(notes_have(s, "no engine starts so (model.context_length"));
 }
 
 TEST_CASE("Of towers the weights are held, and that their time is not counted is noted") {
