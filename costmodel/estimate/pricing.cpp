@@ -117,8 +117,8 @@ LayerContext context_of(const ParallelPlan& plan, const Workload& on) {
           .kernels = &kernel_set(on.training)};
 }
 
-// ZeRO-3 reduce-scatters a weight gradient immediately.
-bool joins_buffer(const ParallelPlan& plan) { return plan.zero < 3; }
+// ZeRO-3 reduce-scatters a weight gradient immediately, where there are ranks to scatter it to.
+bool joins_buffer(const ParallelPlan& plan) { return plan.zero < 3 || plan.replicas() == 1; }
 
 // A graph is launched once for all of its kernels, whatever the framework's own launches cost.
 Seconds kernel_launch(const Workload& on) {

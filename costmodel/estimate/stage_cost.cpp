@@ -193,7 +193,9 @@ void sum_layers(const PlanInputs& in, std::size_t k, StageRow& row) {
 
 // Of computation concurrent with the exchange of experts, which takes some of the multiprocessors.
 double exchange_slowdown(const PlanInputs& in) {
-  const double all = in.on.cluster.device.multiprocessors, taken = in.plan.experts.multiprocessors;
+  const ExpertRecipe& recipe = in.plan.experts;
+  const double all = in.on.cluster.device.multiprocessors;
+  const double taken = sends_once_a_rank(recipe.dispatcher) ? recipe.multiprocessors : 0;
   return taken > 0 && taken < all ? all / (all - taken) : in.on.training.overlap.slowdown;
 }
 

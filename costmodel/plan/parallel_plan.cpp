@@ -470,6 +470,14 @@ void check_stack(const ParallelPlan& p, const TrainingSpec& training, Rules& rul
 // What the exchange of experts takes of the devices.
 void check_dispatcher(const ParallelPlan& p, const ClusterSpec& cluster, Rules& rules) {
   const ExpertRecipe& recipe = p.experts;
+  rules.require(
+      !recipe.overlap || !recipe.shared_overlap, "shared_expert_overlap",
+      [] {
+        return std::string(
+            "the exchange is hidden by another micro-batch (expert_overlap) or by the shared "
+            "experts, not by both");
+      },
+      [] { return std::string("set one of the two to false"); });
   if (!sends_once_a_rank(recipe.dispatcher) || (p.ep == 1 && !by_stage(p, cluster))) return;
   const auto name = dispatcher_names[static_cast<std::size_t>(recipe.dispatcher)];
   rules.require(

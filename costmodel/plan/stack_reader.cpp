@@ -386,9 +386,9 @@ const Keys<S>& expert_keys() {
   static const Keys<S> keys = joined<S>(
       key::of_part<S>(&S::experts, expert_cost_keys()),
       key::rows<S>(
-          key::flag<S>(
-              "flex_dispatcher", [](S& s) -> bool& { return s.offers.flex_dispatcher; },
-              "offers deepep and hybridep"),
+          key::word<S>(
+              "flex_dispatcher", [](S& s) -> FlexDispatcher& { return s.offers.flex_dispatcher; },
+              flex_dispatcher_names, "offers deepep alone, or (true) deepep and hybridep"),
           key::flag<S>(
               "overlap", [](S& s) -> bool& { return s.offers.expert_overlap; },
               "offers the exchange during another micro-batch's computation"),

@@ -219,6 +219,10 @@ struct StackExperts {
                                    // graph replays the iteration
 };
 
+// Which of the exchanges with one copy of a token a rank a framework has.
+enum class FlexDispatcher { none, deepep, both };
+inline constexpr std::array<std::string_view, 3> flex_dispatcher_names{"false", "deepep", "true"};
+
 // What a plan may ask for. Read by the rules of plans (plan/) and by the search spaces of the
 // planner.
 struct StackOffers {
@@ -233,12 +237,12 @@ struct StackOffers {
   bool recompute_modules = false;  // recomputation by modules
   bool interleaved = true;
   bool context_parallel = false;
-  bool zero_bubble = false;         // schedules with split backward (arXiv:2401.10241)
-  bool dualpipe = false;            // DualPipe and DualPipeV (arXiv:2412.19437)
-  bool uneven_stages = false;       // any contiguous partition of the layers into stages
-  bool stage_lists = false;         // the same, where a list says each stage's layers
-  bool stage_sizes = false;         // stages with tensor and data parallel sizes of their own
-  bool flex_dispatcher = false;     // deepep and hybridep
+  bool zero_bubble = false;    // schedules with split backward (arXiv:2401.10241)
+  bool dualpipe = false;       // DualPipe and DualPipeV (arXiv:2412.19437)
+  bool uneven_stages = false;  // any contiguous partition of the layers into stages
+  bool stage_lists = false;    // the same, where a list says each stage's layers
+  bool stage_sizes = false;    // stages with tensor and data parallel sizes of their own
+  FlexDispatcher flex_dispatcher = FlexDispatcher::none;
   bool expert_overlap = false;      // the expert exchange beside another micro-batch's computation
   bool shared_overlap = false;      // ... during the shared experts', whatever the dispatcher
   bool micro_batch_groups = false;  // interleaved with larger groups than the pipeline

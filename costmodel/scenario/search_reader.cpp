@@ -59,7 +59,8 @@ const Keys<L>& search_rows() {
       key::whole<L>("max_tp", &L::max_tp, any_size, "largest tensor parallel size"),
       key::whole<L>("max_pp", &L::max_pp, any_size, "largest pipeline parallel size"),
       key::whole<L>("max_cp", &L::max_cp, any_size,
-                    "largest context parallel size; absent: a rank keeps 4,096 tokens or more"),
+                    "largest context parallel size; absent: a rank keeps 2,048 tokens or more, "
+                    "with experts 4,096"),
       key::whole<L>("max_ep", &L::max_ep, any_size, "largest expert parallel size"),
       key::whole<L>("max_vpp", &L::max_vpp, any_size,
                     "most virtual stages of a pipeline rank; absent: 128"),

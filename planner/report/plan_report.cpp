@@ -425,13 +425,16 @@ std::string search_report(const Strategies& all, const std::vector<Step>& steps,
                              count(n.evaluated), count(n.feasible), count(n.simulated),
                              count(n.pruned - unopened), count(unopened)),
                  style);
-  text += bullet(
-      all.interrupted.empty()
-          ? fmt::format("Proved: under this cost model no plan of the space takes less than {}{}.",
-                        format_seconds(r.lower_bound), gap_text(best, r.lower_bound, !all.fastest))
-          : fmt::format("The search was {}.", interruption(all)),
-      style);
+  text +=
+      bullet(all.interrupted.empty()
+                 ? fmt::format(
+                       "Proved: under this cost model no plan of the space takes less than {}{}{}.",
+                       format_seconds(r.lower_bound), gap_text(best, r.lower_bound, !all.fastest),
+                       proved_but(all))
+                 : fmt::format("The search was {}.", interruption(all)),
+             style);
   text += bullet(left_out(all, s), style);
+  text += bullet(asked_alone(s), style);
   text += bullet(margin_sentence(s), style);
   const auto fixed = fixed_keys(s.plan);
   if (!fixed.empty()) {

@@ -93,6 +93,24 @@ std::string left_out(const Strategies& all, const Scenario& s) {
       "Left out: {}other shardings inside a stage; `plan --strategy both` tries them.", what);
 }
 
+std::string proved_but(const Strategies& all) {
+  return all.layouts && all.layouts->improved > 0
+             ? "; of uneven layouts of several chunks a rank those tried count, without a proof"
+             : "";
+}
+
+std::string asked_alone(const Scenario& s) {
+  const StackOffers& offers = s.training.stack.offers;
+  const bool offload = offers.optimizer_offload || offers.parameter_offload;
+  std::vector<std::string_view> all;
+  if (offload && !s.plan.offload.any() && !s.plan.is_written("offload"))
+    all.emplace_back("states and activations in host memory (--set plan.offload=auto)");
+  if (offers.hybrid_sharding && s.cluster.devices > 2 && !s.plan.is_written("dp_replicate"))
+    all.emplace_back("shards in groups of ranks (--set plan.dp_replicate=auto)");
+  if (all.empty()) return "";
+  return fmt::format("Searched only where it is asked for: {}.", fmt::join(all, "; "));
+}
+
 std::string margin_sentence(const Scenario& s) {
   if (s.search.memory_margin <= 0) return "";
   return fmt::format(

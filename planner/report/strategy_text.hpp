@@ -16,6 +16,12 @@ std::vector<std::string> strategy_sentences(const Strategies& strategies,
 // What a search over even stages leaves out and another strategy tries; "" where there is nothing.
 std::string left_out(const Strategies& all, const costmodel::Scenario& scenario);
 
+// What of the space is not proved; "" where all is.
+std::string proved_but(const Strategies& all);
+
+// What the stack offers and the search tries with `auto` alone; "" where there is nothing.
+std::string asked_alone(const costmodel::Scenario& scenario);
+
 // The part of memory that plans leave free; "" where they may take all.
 std::string margin_sentence(const costmodel::Scenario& scenario);
 

@@ -88,6 +88,8 @@ std::vector<Estimate> memory_front(const Scenario& scenario, const Estimate& fas
     less.search.memory_margin = 1 - limit / scenario.cluster.device.memory;
     auto found = chosen_plan(less, method, expired);
     if (!found) break;
+    // A simpler plan is preferred for a little time, so that less memory may take less of both.
+    while (front.size() > 1 && found->iteration <= front.back().iteration) front.pop_back();
     front.push_back(std::move(*found));
   }
   return front;

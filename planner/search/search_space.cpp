@@ -70,11 +70,17 @@ std::vector<bool> sequence_choices(const Scenario& s, int tp) {
 }
 
 // Multiprocessors that the recipes of NVIDIA Megatron-Bridge give HybridEP
-// (scripts/performance/configs, moe_hybridep_num_sms).
-constexpr int usual_multiprocessors = 32;
+// (scripts/performance/configs, moe_hybridep_num_sms), and Megatron Core DeepEP
+// (transformer_config.py, moe_deepep_num_sms).
+int usual_multiprocessors(Dispatcher dispatcher) {
+  return dispatcher == Dispatcher::deepep ? 20 : 32;
+}
 
-// With fewer tokens per rank the exchange cannot be overlapped; search.max_cp overrides.
-constexpr std::int64_t least_context_tokens = 4096;
+// With fewer tokens per rank little hides the exchange; of experts, whose sizes multiply with
+// these, more are asked. search.max_cp overrides.
+std::int64_t least_context_tokens(const ModelSpec& model) {
+  return model.experts > 0 ? 4096 : 2048;
+}
 
 }  // namespace
 
@@ -86,7 +92,7 @@ std::int64_t most_context_ranks(const Scenario& s) {
   if (!offered) return 1;
   return s.search.max_cp > 0
              ? s.search.max_cp
-             : std::max<std::int64_t>(1, s.training.sequence / least_context_tokens);
+             : std::max<std::int64_t>(1, s.training.sequence / least_context_tokens(s.model));
 }
 
 std::vector<std::int64_t> context_sizes_offered(const Scenario& s, std::int64_t devices) {
@@ -118,10 +124,12 @@ std::vector<ExpertRecipe> recipes_offered(const Scenario& s, int ep, int pp, int
   const StackSpec& stack = s.training.stack;
   ExpertRecipe recipe = written;
   // One copy a rank is never slower than one a chosen expert.
-  if (!s.plan.dispatcher && stack.offers.flex_dispatcher && runs_flex_dispatcher(s.cluster))
-    recipe.dispatcher = Dispatcher::hybridep;
+  const FlexDispatcher flex = stack.offers.flex_dispatcher;
+  if (!s.plan.dispatcher && flex != FlexDispatcher::none && runs_flex_dispatcher(s.cluster))
+    recipe.dispatcher = flex == FlexDispatcher::both ? Dispatcher::hybridep : Dispatcher::deepep;
   if (!s.plan.dispatcher_multiprocessors && sends_once_a_rank(recipe.dispatcher))
-    recipe.multiprocessors = std::max(recipe.multiprocessors, usual_multiprocessors);
+    recipe.multiprocessors =
+        std::max(recipe.multiprocessors, usual_multiprocessors(recipe.dispatcher));
   // Shared experts during the exchange are never slower, but for a graph that they then leave.
   const bool chooses = !s.plan.shared_expert_overlap;
   if (chooses && stack.offers.shared_overlap && s.model.shared_experts > 0 && !recipe.overlap &&
@@ -151,10 +159,12 @@ std::vector<int> micro_batch_groups_offered(const Scenario& s, const ParallelPla
   if (m % plan.pp == 0 || !offered) groups.push_back(0);
   if (!offered) return groups;
   constexpr std::int64_t most = 512;  // larger ones hold too much
-  for (std::int64_t g = plan.pp + 1; g <= std::min(m, most) && groups.size() < 2; ++g)
-    if (m % g == 0) groups.push_back(static_cast<int>(g));
-  const bool all = m > plan.pp && m <= most && !groups.empty() && groups.back() != m;
-  if (all) groups.push_back(static_cast<int>(m));
+  for (std::int64_t g = plan.pp + 1; g < m && g <= most; ++g) {
+    const std::int64_t before = groups.empty() ? 0 : std::max(groups.back(), plan.pp);
+    const bool near = groups.size() > 1 && 2 * g < 3 * before;
+    if (m % g == 0 && !near) groups.push_back(static_cast<int>(g));
+  }
+  if (m > plan.pp && m <= most) groups.push_back(static_cast<int>(m));
   return groups;
 }
 
@@ -204,13 +214,14 @@ std::vector<int> zero_choices(const Scenario& s, const ParallelPlan& plan) {
 // For stages with more layers, only this many evenly spaced counts of recomputed layers are tried.
 constexpr int most_recompute_counts = 64;
 
-// The modules whose outputs are large for what they cost again: the activation of experts and the
-// norms, and the up-projections of latent attention.
+// The modules whose outputs are large for what they cost again: the norms, the activation of
+// experts with them, and the up-projections of latent attention.
 std::vector<unsigned> module_choices(const ModelSpec& model) {
   using costmodel::bit_of, costmodel::RecomputeModule;
-  const unsigned cheap = bit_of(RecomputeModule::moe_act) | bit_of(RecomputeModule::layernorm);
+  const unsigned norms = bit_of(RecomputeModule::layernorm);
+  const unsigned cheap = bit_of(RecomputeModule::moe_act) | norms;
   const unsigned latent = bit_of(RecomputeModule::mla_up_proj);
-  std::vector<unsigned> choices;
+  std::vector<unsigned> choices{norms};
   if (model.experts > 0) choices.push_back(cheap);
   if (model.latent_attention()) choices.push_back(latent);
   if (model.experts > 0 && model.latent_attention()) choices.push_back(cheap | latent);

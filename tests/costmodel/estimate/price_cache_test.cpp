@@ -42,7 +42,10 @@ TEST_CASE("plans that change a layer do not") {
   CHECK(differs([](ParallelPlan& plan) { plan.tp = 2; }));
   CHECK(differs([](ParallelPlan& plan) { plan.cp = 2; }));
   CHECK(differs([](ParallelPlan& plan) { plan.micro_batch = 2; }));
-  CHECK(differs([](ParallelPlan& plan) { plan.zero = 3; }));  // no accumulation of gradients
+  CHECK(differs([](ParallelPlan& plan) {  // no accumulation of gradients
+    plan.zero = 3;
+    plan.dp = 2;
+  }));
   CHECK(!differs([](ParallelPlan& plan) { plan.pp = 2; }));
 }
 

@@ -61,6 +61,8 @@ TEST_CASE("gradients join a buffer but with ZeRO-3, by a kernel of its own where
   on.training.gradient_precision = Precision::bf16;
   CHECK(pricing_of(plan, on).accumulation_bytes == 1);
   plan.zero = 3;
+  CHECK(pricing_of(plan, on).accumulation_bytes == 1);  // nothing scatters them
+  plan.dp = 2;
   CHECK(pricing_of(plan, on).accumulation_bytes == 0);
 }
 

@@ -311,6 +311,8 @@ TEST_CASE("DeepEP and HybridEP run on devices that have their kernels, and leave
     });
   };
   CHECK(on("mi300x-8x", "dispatcher: alltoall") == "");
+  CHECK(fixtures::contains(on("dgx-h100", "expert_overlap: true, shared_expert_overlap: true"),
+                           "(expert_overlap) or by the shared experts, not by both"));
   for (const char* name : {"deepep", "hybridep"}) {
     CHECK(on("dgx-h100", fmt::format("dispatcher: {}", name).c_str()) == "");
     CHECK(on("mi300x-8x", fmt::format("dispatcher: {}", name).c_str()) ==

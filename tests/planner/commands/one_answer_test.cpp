@@ -170,8 +170,10 @@ TEST_CASE("batch and --front start from the same best plan") {
                                            file, point.at("devices").get<int>()))
                              .at(0);
       const double seconds = there.at("iteration_s");
-      CHECK(point.at("iteration_s").get<double>() >= seconds * (1 - 1e-5));
       const bool all_memory = point.at("devices") != best.plan.at("devices");
+      // The plan may be the simplest of some within 1 %, of which one that needs less memory is
+      // faster.
+      CHECK(point.at("iteration_s").get<double>() >= seconds * (all_memory ? 1 - 1e-5 : 0.99));
       if (all_memory)
         CHECK(point.at("iteration_s").get<double>() == doctest::Approx(seconds).epsilon(1e-5));
     }

@@ -43,6 +43,35 @@ std::string in_threes(const char* stack, const std::string& rest) {
 
 }  // namespace
 
+TEST_CASE("groups of micro-batches grow by half, and each leaves no rest") {
+  const Scenario s = scenarios::read(
+      "model: llama-3-8b\ncluster: {base: dgx-h100, devices: 8}\n"
+      "training: {global_batch: 48, sequence: 4096, stack: megatron-core-2026}\n");
+  costmodel::ParallelPlan plan;
+  plan.pp = 4;
+  plan.vpp = 2;
+  plan.dp = 2;
+  plan.schedule = costmodel::ScheduleKind::interleaved;
+  CHECK(planner::micro_batch_groups_offered(s, plan) == std::vector{0, 6, 12, 24});
+  plan.pp = 5;
+  CHECK(planner::micro_batch_groups_offered(s, plan) == std::vector{6, 8, 12, 24});
+}
+
+TEST_CASE("what of DeepEP and HybridEP a framework has is tried") {
+  const auto first = [](const std::string& stack) {
+    const Scenario s = scenarios::read(
+        "model: qwen3-30b-a3b\ncluster: {base: dgx-h100, devices: 16}\n"
+        "training: {global_batch: 64, sequence: 4096, stack: " +
+        stack + "}\n");
+    return planner::recipes_offered(s, 8, 1, 1).front();
+  };
+  CHECK(first("nemo-2025").dispatcher == costmodel::Dispatcher::deepep);
+  CHECK(first("nemo-2025").multiprocessors == 20);
+  CHECK(first("automodel").dispatcher == costmodel::Dispatcher::deepep);
+  CHECK(first("torchtitan").dispatcher == costmodel::Dispatcher::hybridep);
+  CHECK(first("torchtitan-2024").dispatcher == costmodel::Dispatcher::alltoall);
+}
+
 TEST_CASE("interleaved pipelines are searched over groups of micro-batches, where there are any") {
   const auto offered = [](const Scenario& s, const costmodel::ParallelPlan& plan) {
     const auto groups = planner::micro_batch_groups_offered(s, plan);
@@ -111,8 +140,9 @@ TEST_CASE("long sequences are searched over context parallelism, and that is pro
     CHECK(all_to_all == (cp > 1 && !s.plan.cp_comm));
     return cp;
   };
-  CHECK(most(read(long_context(4096))) == 1);
-  CHECK(most(read(long_context(8192))) == 2);
+  CHECK(most(read(long_context(2048))) == 1);
+  CHECK(most(read(long_context(4096))) == 2);
+  CHECK(most(read(long_context(8192))) == 4);
   CHECK(most(read(long_context(262144))) == 16);
   CHECK(most(read(long_context(262144, "plan: {cp_comm: p2p}"))) == 16);
   CHECK(most(read(long_context(262144, "search: {max_cp: 4}"))) == 4);

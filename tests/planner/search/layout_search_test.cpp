@@ -223,6 +223,36 @@ TEST_CASE("no layout of plans that recompute in part is below the bound, nor muc
   }
 }
 
+TEST_CASE("interleaved layouts that start far from the best are improved where that is cheap") {
+  const auto best = [](const std::string& plan) {
+    const Scenario s = read(
+        "model: deepseek-v2-lite\n"
+        "cluster: {device: a100-sxm4-80gb, devices: 24, devices_per_node: 8, tiers: ["
+        "{name: nvlink, devices: 8, bandwidth_bytes_per_s: 300 GB/s, latency_s: 3 us}, "
+        "{name: net, devices: 24, bandwidth_bytes_per_s: 5 GB/s, latency_s: 10 us}]}\n"
+        "training: {global_batch: 64, sequence: 4096, stack: megatron-core-2026}\n"
+        "search: {simpler_within: 0, top: 1}\nplan: " +
+        plan + "\n");
+    const auto all = planner::run_strategies(s, planner::Reach::layouts, 1, {});
+    CHECK(planner::proved_but(all).find("without a proof") != std::string::npos);
+    return all.found.plans.front().iteration.value;
+  };
+  const double given = best("{tp: 1, pp: 3, vpp: 3, ep: 8}"), open = best("{tp: 1, pp: 3, ep: 8}");
+  CHECK(open <= given * (1 + 1e-9));
+}
+
+TEST_CASE("what is searched only where it is asked for is named") {
+  const auto asked = [](const std::string& more) {
+    return planner::asked_alone(
+        read("model: llama-3-8b\ncluster: {base: dgx-h100, devices: 16}\n"
+             "training: {global_batch: 64, sequence: 4096, stack: torchtitan}\n" +
+             more));
+  };
+  CHECK(asked("").find("plan.offload=auto") != std::string::npos);
+  CHECK(asked("").find("plan.dp_replicate=auto") != std::string::npos);
+  CHECK(asked("plan: {offload: auto, dp_replicate: auto}\n").empty());
+}
+
 TEST_CASE("a search over even stages says what it leaves out, where there is anything") {
   const auto left = [](const std::string& plan, planner::Reach reach) {
     const Scenario s = read(dense + plan);

@@ -114,7 +114,7 @@ TEST_CASE("where neither is open a stage is offered tensor and data parallel siz
   const Scenario s = read(
       "model: {base: llama-3.2-1b, layers: 8}\n"
       "cluster: {base: dgx-h100, devices: 8}\n"
-      "training: {global_batch: 8, sequence: 4096, stack: megatron-core-2025}\n");
+      "training: {global_batch: 8, sequence: 2048, stack: megatron-core-2025}\n");
   for (const int tp : {1, 2, 4, 8}) {
     const auto all = planner::sizes_offered(s, 8, tp, 8);
     REQUIRE(all.size() == 1);
