@@ -11,6 +11,7 @@
 #include "costmodel/base/escape.hpp"
 #include "costmodel/config/search_path.hpp"
 #include "costmodel/plan/stack_reader.hpp"
+#include "planner/frameworks/megatron_deepspeed.hpp"
 #include "planner/frameworks/megatron_model.hpp"
 #include "planner/frameworks/megatron_plan.hpp"
 #include "planner/frameworks/megatron_training.hpp"
@@ -36,7 +37,8 @@ void read_cluster(MegatronImport& in) {
 
 }  // namespace
 
-ImportedJob import_megatron(const MegatronArguments& arguments) {
+ImportedJob import_megatron(const MegatronArguments& written) {
+  const MegatronArguments arguments = in_megatron_words(written);
   MegatronImport in(arguments);
   in.job.notes = arguments.notes;
   for (const char* part : {"model", "cluster", "training", "plan"}) in.job.scenario.set(part, {});
@@ -202,8 +204,8 @@ void MegatronImport::list_others() {
   std::size_t derived = 0;
   std::set<std::string> seen;
   for (const auto& a : arguments_.list) {
-    if (used_.contains(a.flag) || is_harmless_to_megatron(a.flag) || !seen.insert(a.flag).second)
-      continue;
+    const bool harmless = is_harmless_to_megatron(a.flag) || is_harmless_to_forks(a.flag);
+    if (used_.contains(a.flag) || harmless || !seen.insert(a.flag).second) continue;
     const MegatronArgument& last = *arguments_.find(a.flag);
     if (is_megatron_flag(a.flag)) {
       const bool off =

@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "costmodel/base/escape.hpp"
+#include "costmodel/config/everyday_name.hpp"
 #include "costmodel/model/model_spec.hpp"
 #include "planner/frameworks/megatron_hybrid.hpp"
 #include "planner/frameworks/megatron_pattern.hpp"
@@ -216,6 +217,11 @@ void read_positions(MegatronImport& in, bool learned_by_default, bool two_stacks
   in.has("--no-position-embedding");
 }
 
+// Megatron-DeepSpeed writes the kinds in small letters.
+bool normalizes_by_root(MegatronImport& in) {
+  return costmodel::lower_case(in.text("--normalization", "LayerNorm")) == "rmsnorm";
+}
+
 void read_block(MegatronImport& in) {
   const bool bias = !in.has("--disable-bias-linear");
   in.put("model.linear_bias", bias ? "true" : "false");
@@ -227,8 +233,7 @@ void read_block(MegatronImport& in) {
   if (softmax == "off-by-one") in.leave_out("--softmax-type", "priced as a softmax of scores");
   in.put("model.tie_embeddings",
          in.has("--untie-embeddings-and-output-weights") ? "false" : "true");
-  const bool rms = in.text("--normalization", "LayerNorm") == "RMSNorm";
-  in.put("model.normalization", rms ? "rmsnorm" : "layernorm");
+  in.put("model.normalization", normalizes_by_root(in) ? "rmsnorm" : "layernorm");
   const double hidden = in.number("--hidden-dropout").value_or(0.1);
   const double attention = in.number("--attention-dropout").value_or(0.1);
   in.put("model.dropout", fmt::format("{}", hidden));
@@ -309,7 +314,7 @@ void read_megatron_model(MegatronImport& in) {
   const bool gated = in.any({"--swiglu", "--quick-geglu"});
   const bool squared = in.has("--squared-relu");
   const bool sparse = in.sparse();
-  const bool rms = in.text("--normalization", "LayerNorm") == "RMSNorm";
+  const bool rms = normalizes_by_root(in);
   const bool two_stacks = has_two_stacks(in.arguments()), hybrid = is_hybrid(in.arguments());
   in.put("model.kind", hybrid       ? "hybrid"
                        : two_stacks ? "t5"

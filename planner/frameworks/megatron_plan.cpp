@@ -7,6 +7,7 @@
 
 #include "costmodel/model/model_spec.hpp"
 #include "costmodel/plan/parallel_plan.hpp"
+#include "planner/frameworks/megatron_deepspeed.hpp"
 #include "planner/frameworks/megatron_hybrid.hpp"
 #include "planner/frameworks/megatron_pattern.hpp"
 #include "planner/frameworks/megatron_stacks.hpp"
@@ -15,7 +16,26 @@ namespace planner {
 
 namespace {
 
+// The stage of DeepSpeed's engine, which its JSON repeats.
+void read_deepspeed_stage(MegatronImport& in) {
+  in.any({"--deepspeed", "--deepspeed_config"});
+  const MegatronArgument* written = in.find("--zero-stage");
+  if (written == nullptr || !written->unknown.empty()) {
+    in.miss("plan.zero", "the stage of ZeRO stands in DeepSpeed's JSON: --set plan.zero=N");
+    in.job.missing.back().otherwise = "1";
+    in.job.missing.back().because = "as --zero-stage is by default";
+    return;
+  }
+  constexpr double last = 3;
+  const double stage = in.number("--zero-stage").value_or(1);
+  if (stage > last) in.refuse("--zero-stage", "is no stage of ZeRO");
+  const bool sharded = stage == 0 && in.has("--bf16");
+  if (sharded) in.note("DeepSpeed's bf16 shards the optimizer's states at stage 0 too: zero 1");
+  in.put("plan.zero", sharded ? "1" : fmt::format("{}", stage));
+}
+
 void read_zero(MegatronImport& in) {
+  if (is_run_by_deepspeed(in.arguments())) return read_deepspeed_stage(in);
   const bool layers = in.text("--optimizer", "adam") == "dist_muon";  // as muon, sharded
   const bool one = in.has("--use-distributed-optimizer") || layers;
   const std::string strategy = in.text("--data-parallel-sharding-strategy", "no_shard");
@@ -48,8 +68,9 @@ void read_zero(MegatronImport& in) {
 
 void read_recompute(MegatronImport& in) {
   std::string granularity = in.text("--recompute-granularity", "none");
-  if (in.any({"--recompute-activations", "--checkpoint-activations"}) && granularity == "none")
-    granularity = "selective";
+  // The older flag is of the time before selective recomputation.
+  const bool older = in.has("--checkpoint-activations"), newer = in.has("--recompute-activations");
+  if (granularity == "none" && (older || newer)) granularity = newer ? "selective" : "full";
   const std::string method = in.text("--recompute-method");
   const std::int64_t layers = in.whole("--recompute-num-layers", 1);
   const MegatronArgument* modules = in.find("--recompute-modules");

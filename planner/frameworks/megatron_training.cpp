@@ -6,6 +6,7 @@
 
 #include "costmodel/plan/loss_kernel.hpp"
 
+#include "planner/frameworks/megatron_deepspeed.hpp"
 #include "planner/frameworks/megatron_stacks.hpp"
 
 namespace planner {
@@ -52,6 +53,17 @@ void read_precisions(MegatronImport& in) {
   if (aware && second != moments) in.leave_out("--exp-avg-sq-dtype", "taken as the first moment's");
 }
 
+// Megatron-DeepSpeed's forks of 2023 have what those that its stacks are of did without.
+void add_newer_offers(MegatronImport& in) {
+  const auto offer = [&](const char* key, bool used) {
+    if (used) in.put(fmt::format("training.stack.{}", key), "true");
+  };
+  offer("context_parallel", in.number("--context-parallel-size").value_or(1) > 1);
+  offer("sequence_parallel", in.has("--sequence-parallel"));
+  offer("selective_recompute", in.has("--recompute-activations") ||
+                                   in.text("--recompute-granularity", "none") == "selective");
+}
+
 // What the flags say of the stack's kernels, where they depart from it.
 void read_stack(MegatronImport& in) {
   const StackKernels& own = in.kernels();
@@ -76,6 +88,7 @@ void read_stack(MegatronImport& in) {
   set("fused_rotary", !in.has("--no-rope-fusion"), own.fused_rotary);
   const bool router = in.has("--moe-router-fusion");
   if (router || in.has_experts()) set("fused_router", router, own.fused_router);
+  if (is_run_by_deepspeed(in.arguments())) add_newer_offers(in);
 }
 
 // Where it departs from the stack's.
@@ -104,6 +117,8 @@ void read_graphs(MegatronImport& in) {
 }
 
 void read_overlap(MegatronImport& in, std::int64_t vpp) {
+  // DeepSpeed's JSON decides it, or the stage: as the stack has it.
+  if (is_run_by_deepspeed(in.arguments())) return;
   for (const char* key : {"overlap_grad_reduce", "overlap_param_gather", "tp_comm_overlap"})
     in.put(fmt::format("training.overlap.{}", key), "false");
   in.copy_all("training.overlap.", WordOf::any_job);

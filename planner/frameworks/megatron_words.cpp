@@ -63,4 +63,10 @@ bool is_harmless_to_megatron(std::string_view flag) {
   return framework_version("megatron").is_harmless(flag);
 }
 
+bool is_harmless_to_forks(std::string_view flag) {
+  if (!flag.starts_with("--")) return false;
+  const auto& words = framework_words("megatron").harmless;
+  return std::ranges::find(words, flag.substr(2)) != words.end();
+}
+
 }  // namespace planner

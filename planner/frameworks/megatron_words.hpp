@@ -30,5 +30,6 @@ std::string_view megatron_flag(std::string_view key);
 bool is_megatron_flag(std::string_view flag);  // that the newest release accepts
 
 bool is_harmless_to_megatron(std::string_view flag);
+bool is_harmless_to_forks(std::string_view flag);  // Megatron-DeepSpeed's own flags
 
 }  // namespace planner
