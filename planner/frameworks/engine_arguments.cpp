@@ -11,9 +11,13 @@
 #include "costmodel/base/error.hpp"
 #include "costmodel/base/escape.hpp"
 #include "costmodel/base/unit_text.hpp"
+#include "costmodel/config/search_path.hpp"
 #include "costmodel/config/yaml.hpp"
+#include "costmodel/scenario/scenario_parts.hpp"
 #include "planner/exchange/hub_names.hpp"
 #include "planner/exchange/shell_script.hpp"
+#include "planner/frameworks/checkpoint_format.hpp"
+#include "planner/frameworks/framework_version.hpp"
 #include "planner/frameworks/framework_words.hpp"
 
 namespace planner {
@@ -36,10 +40,19 @@ std::string with_dashes(std::string name) {
 }
 
 // Short forms of vLLM's (vllm/engine/arg_utils.py), and SGLang's names of the same
-// (sglang/srt/server_args.py).
-std::string long_name(const std::string& name) {
-  const std::string_view full = framework_words("engines").read_as(name);
-  return full == name ? with_dashes(name) : std::string(full);
+// (sglang/srt/server_args.py). argparse takes a beginning that only one argument has for that one.
+std::string long_name(const std::string& name, std::string_view family) {
+  const std::string dashed = with_dashes(name);
+  const auto known = [](const std::string& word) {
+    return framework_words("engines").read_as(word);
+  };
+  if (const std::string_view full = known(dashed); full != dashed) return std::string(full);
+  const auto& flags = framework_version(std::string(family)).flags;
+  const auto begin = std::ranges::lower_bound(flags, dashed);
+  if (begin == flags.end() || *begin == dashed || !begin->starts_with(dashed)) return dashed;
+  const auto next = begin + 1;
+  if (next != flags.end() && next->starts_with(dashed)) return dashed;
+  return std::string(known(*begin));
 }
 
 bool is_option(const std::string& word) {
@@ -72,7 +85,7 @@ std::vector<ShellWords> engine_commands(const ShellScript& script) {
   return all;
 }
 
-EngineArguments of_command(const ShellWords& words) {
+EngineArguments of_command(const ShellWords& words, std::string_view family) {
   EngineArguments all;
   for (std::size_t i = 0; i < words.size(); ++i) {
     const std::string& word = words[i].text;
@@ -87,12 +100,13 @@ EngineArguments of_command(const ShellWords& words) {
     const std::string name = word.substr(first);
     const std::size_t equals = name.find('=');
     if (equals != std::string::npos) {
-      all.push_back({long_name(name.substr(0, equals)), name.substr(equals + 1), words[i].unknown});
+      all.push_back(
+          {long_name(name.substr(0, equals), family), name.substr(equals + 1), words[i].unknown});
     } else if (i + 1 < words.size() && !is_option(words[i + 1].text)) {
       ++i;
-      all.push_back({long_name(name), words[i].text, words[i].unknown});
+      all.push_back({long_name(name, family), words[i].text, words[i].unknown});
     } else {
-      all.push_back({long_name(name), "true"});
+      all.push_back({long_name(name, family), "true"});
     }
   }
   return all;
@@ -111,45 +125,79 @@ bool is_decoding(const EngineArgument& mark) {
   return mark.value == "decode" || mark.value.find("kv_consumer") != std::string::npos;
 }
 
-// Of one launch all commands together; or those of the prompts' pool and, after them, of the
-// decoding one's: the first of each, in this order where the words name neither.
-std::vector<EngineArguments> of_commands(const ShellScript& script) {
-  EngineArguments all;
-  std::vector<EngineArguments> pools;
-  for (const ShellWords& words : engine_commands(script)) {
-    EngineArguments one = of_command(words);
-    all.insert(all.end(), one.begin(), one.end());
-    if (pool_mark(one) != nullptr) pools.push_back(std::move(one));
+const std::string& value_of(const EngineArguments& arguments, std::string_view name) {
+  static const std::string none;
+  const auto at = std::ranges::find(arguments, name, &EngineArgument::name);
+  return at == arguments.end() ? none : at->value;
+}
+
+// A launch's commands on its further nodes.
+bool joins_launch(const EngineArguments& arguments) {
+  const std::string &rank = value_of(arguments, "node-rank"),
+                    &first = value_of(arguments, "data-parallel-start-rank");
+  return !value_of(arguments, "headless").empty() || (!rank.empty() && rank != "0") ||
+         (!first.empty() && first != "0");
+}
+
+struct Launches {
+  std::vector<EngineArguments> read;  // one; or that of the prompts' pool and the decoding one's
+  std::vector<std::string> others;    // as written, which are not read
+};
+
+std::string as_written(const ShellWords& words) {
+  std::string text;
+  for (const ShellWord& word : words) text += (text.empty() ? "" : " ") + word.text;
+  return text;
+}
+
+// Of several launches the first that has a model. Those of one may be spread over commands, of
+// which one has it.
+Launches first_launch(const std::vector<ShellWords>& commands,
+                      const std::vector<EngineArguments>& arguments) {
+  Launches out;
+  const auto has_model = [](const EngineArguments& one) { return !value_of(one, "model").empty(); };
+  const auto first = std::ranges::find_if(arguments, has_model);
+  if (std::ranges::count_if(arguments, has_model) > 1) {
+    out.read.push_back(*first);
+    for (auto at = first + 1; at != arguments.end(); ++at) {
+      if (has_model(*at) && !joins_launch(*at))
+        out.others.push_back(
+            as_written(commands.at(static_cast<std::size_t>(at - arguments.begin()))));
+    }
+    return out;
   }
-  if (pools.size() < 2) return {all};
+  EngineArguments all;
+  for (const EngineArguments& one : arguments) all.insert(all.end(), one.begin(), one.end());
+  out.read.push_back(std::move(all));
+  return out;
+}
+
+// One launch; or those of the prompts' pool and, after them, of the decoding one's: the first of
+// each, in this order where the words name neither.
+Launches of_commands(const ShellScript& script, std::string_view family) {
+  const std::vector<ShellWords> commands = engine_commands(script);
+  std::vector<EngineArguments> all, pools;
+  for (const ShellWords& words : commands) {
+    all.push_back(of_command(words, family));
+    if (pool_mark(all.back()) != nullptr) pools.push_back(all.back());
+  }
   const auto decoding = std::ranges::find_if(
       pools, [](const EngineArguments& pool) { return is_decoding(*pool_mark(pool)); });
   const auto prompts = std::ranges::find_if(
       pools, [](const EngineArguments& pool) { return !is_decoding(*pool_mark(pool)); });
-  if (prompts == pools.end()) return {all};
-  return {*prompts, decoding == pools.end() ? pools[1] : *decoding};
+  if (pools.size() < 2 || prompts == pools.end()) return first_launch(commands, all);
+  return {{*prompts, decoding == pools.end() ? pools[1] : *decoding}, {}};
 }
 
-std::vector<EngineArguments> read_arguments(const std::string& text, const std::string& file) {
+Launches read_launches(const std::string& text, const std::string& file, std::string_view family) {
   for (const char* sign :
        {"--", " -tp ", " -pp ", " -dp ", "vllm serve"}) {  // a command, not a map
-    if (text.find(sign) != std::string::npos) return of_commands(read_shell(text, file));
+    if (text.find(sign) != std::string::npos) return of_commands(read_shell(text, file), family);
   }
   EngineArguments all;
   for (const auto& entry : parse_yaml(text, file).entries)
-    all.push_back({long_name(entry.key), entry.value.text});
-  return {all};
-}
-
-// "" for a word of no format of ours.
-std::string weights_of_words(const std::string& quantization) {
-  const auto says = [&](const char* word) { return quantization.find(word) != std::string::npos; };
-  if (says("fp4")) return quantization == "mxfp4" ? "mxfp4" : "nvfp4";
-  if (says("fp8")) return "fp8";
-  if (says("awq") || says("gptq")) return "int4";
-  if (says("w8a8") || quantization == "compressed-tensors" || quantization == "ascend")
-    return "int8";
-  return quantization == "none" || quantization == "true" ? "bf16" : "";
+    all.push_back({long_name(entry.key, family), entry.value.text});
+  return {{all}, {}};
 }
 
 // The row of an argument whose value goes to a key of `serving` or `plan` as it is; null: none.
@@ -177,15 +225,26 @@ void require_count(const std::string& name, const std::string& value, const std:
                     "write a number, such as 8");
 }
 
-// Of --max-model-len: thousands as 32k, of 1,024 as 32K; auto and -1: as long as memory allows
-// (vllm/engine/arg_utils.py, human_readable_int_or_auto).
-std::string length_of(std::string value, const std::string& file) {
-  if (value == "auto" || value == "-1") return "auto";
-  const double scale = value.ends_with('k') ? 1e3 : value.ends_with('K') ? 1024 : 1;
-  if (const auto n = parse_count(value.substr(0, value.find_first_of("kK"))); n && scale > 1)
-    value = fmt::format("{:.0f}", *n * scale);
-  require_count("max-model-len", value, file);
-  return fmt::format("{:.0f}", parse_count(value).value_or(0));
+// Of vLLM's human_readable_int (vllm/engine/arg_utils.py): 32k is 32,000 and 32K is 32,768.
+std::string count_of(const std::string& name, const std::string& value, const std::string& file) {
+  constexpr std::string_view small = "kmg", large = "KMG";
+  const char last = value.empty() ? '\0' : value.back();
+  const std::size_t decimal = small.find(last), binary = large.find(last);
+  std::string written = value;
+  if (decimal != std::string_view::npos || binary != std::string_view::npos) {
+    const bool thousands = decimal != std::string_view::npos;
+    const double power = static_cast<double>(thousands ? decimal : binary) + 1;
+    const double scale = std::pow(thousands ? 1000 : 1024, power);
+    if (const auto n = parse_count(value.substr(0, value.size() - 1)))
+      written = fmt::format("{:.0f}", *n * scale);
+  }
+  require_count(name, written, file);
+  return fmt::format("{:.0f}", parse_count(written).value_or(0));
+}
+
+// Of --max-model-len auto and -1 too: as long as memory allows.
+std::string length_of(const std::string& value, const std::string& file) {
+  return value == "auto" || value == "-1" ? "auto" : count_of("max-model-len", value, file);
 }
 
 bool take_special(const std::string& name, const std::string& value, const std::string& file,
@@ -194,10 +253,6 @@ bool take_special(const std::string& name, const std::string& value, const std::
     serving.set("swap_space_bytes", scalar_value(gib_of(value, file)));
   } else if (name == "cpu-offload-gb") {
     serving.set("cpu_offload_bytes", scalar_value(gib_of(value, file)));
-  } else if (name == "quantization") {
-    const std::string weights = weights_of_words(value);
-    if (weights.empty()) return false;
-    serving.set("weights", scalar_value(weights));
   } else if (name == "dtype") {  // a quantized checkpoint keeps its own format
     if (value == "float32" || value == "float") serving.set("weights", scalar_value("fp32"));
     const bool half = value == "float16" || value == "half";
@@ -225,17 +280,6 @@ bool take_special(const std::string& name, const std::string& value, const std::
 
 std::string usual_engine(std::string_view family) {
   return family == "vllm" ? "vllm-0.9" : "sglang-0.5";
-}
-
-// The format of a checkpoint that has it in its name; empty: the published one of the model.
-std::string published_format(std::string name) {
-  std::ranges::transform(name, name.begin(),
-                         [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  const auto holds = [&](const char* word) { return name.find(word) != std::string::npos; };
-  if (holds("awq") || holds("gptq") || holds("int4")) return "int4";
-  if (holds("fp4")) return "nvfp4";
-  if (holds("fp8")) return "fp8";
-  return holds("bf16") ? "bf16" : "";
 }
 
 struct SaidEngine {
@@ -325,7 +369,9 @@ bool is_switch(const std::string& name) {
 struct EngineWords {
   Value serving, plan;
   std::string model, checkpoint;  // ours, and as it is written
+  std::string quantization;       // "" without
   bool experts = false, spread = false, known = false;
+  bool exchanged = false;  // experts' tokens go by an all-to-all: a backend of SGLang's
 
   void take(const std::string& name, const std::string& value, const std::string& file,
             const std::vector<std::string>& models, ImportedJob& job) {
@@ -335,13 +381,19 @@ struct EngineWords {
       return leave_out("chunked-prefill-size " + value + ": a step without a limit", job);
     const bool renamed = at != nullptr, off = is_switch(name) && value == "false";
     if (renamed) {
-      if (at->size() > 3) require_count(name, value, file);
-      ((*at)[1] == "plan" ? plan : serving).set(std::string((*at)[2]), scalar_value(value));
+      Value& part = (*at)[1] == "plan" ? plan : serving;
+      const bool letters = at->back() == "letters";
+      if (at->size() > 3 && !letters) require_count(name, value, file);
+      part.set(std::string((*at)[2]), scalar_value(letters ? count_of(name, value, file) : value));
     } else if (name == "expert-parallel-size") {
       require_count(name, value, file);
       if (value != "1") plan.set("ep", scalar_value(value));
     } else if (name == "model") {
       take_model(value, models, job);
+    } else if (name == "moe-a2a-backend") {
+      exchanged = value != "none";
+    } else if (name == "quantization") {
+      quantization = value == "null" ? "" : value == "true" ? "none" : value;
     } else if (!off && take_special(name, value, file, serving, job)) {
       experts = experts || name == "enable-expert-parallel";
       spread = spread || name == "data-parallel-attention";
@@ -389,12 +441,36 @@ struct EngineWords {
   }
 };
 
+bool has_experts(const std::string& model) {
+  try {
+    return !model.empty() && find_model(scalar_value(model), config_path({})).experts > 0;
+  } catch (const ConfigError&) {
+    return false;  // of a folder that is not among the usual ones
+  }
+}
+
+// SGLang cuts or deals out experts over all tensor ranks where attention has replicas among these
+// or tokens go by an all-to-all (server_args.py, ep_size = tp_size); dealt out is nearest here.
+void spread_experts(EngineWords& words, double ranks, ImportedJob& job) {
+  const Value* own = words.plan.find("ep");
+  const bool needed = words.exchanged || (words.spread && own == nullptr);
+  if (!needed || ranks <= 1) return;
+  const std::string size = fmt::format("{:.0f}", ranks);
+  if (words.model.empty()) {
+    job.notes.push_back("of a model with experts: --set plan.ep=" + size);
+  } else if (has_experts(words.model) && (own == nullptr || own->text != size)) {
+    words.plan.set("ep", scalar_value(size));
+    job.notes.push_back(fmt::format("experts are spread over all {} tensor ranks: plan.ep", size));
+  }
+}
+
 // Sizes of a launch as they are in a plan, where an engine's words mean others; and its devices.
-double settle_sizes(EngineWords& words, bool halves, const std::string& file) {
+double settle_sizes(EngineWords& words, bool halves, const std::string& file, ImportedJob& job) {
   const auto size = [&](const char* key) {
     const Value* written = words.plan.find(key);
     return written == nullptr ? 1.0 : parse_count(written->text).value_or(1);
   };
+  spread_experts(words, size("tp"), job);
   if (words.spread) {
     const double replicas = size("dp");
     divide_by_replicas(words.serving, words.plan, replicas, halves ? 2 : replicas, file);
@@ -402,6 +478,31 @@ double settle_sizes(EngineWords& words, bool halves, const std::string& file) {
   if (words.experts)
     words.plan.set("ep", scalar_value(fmt::format("{:.0f}", size("tp") * size("dp"))));
   return size("tp") * size("pp") * size("dp");
+}
+
+// In what the weights are kept: by --quantization, else by the checkpoint's name; a --dtype is of
+// what is not quantized.
+void settle_weights(EngineWords& words, ImportedJob& job) {
+  const bool asked = !words.quantization.empty();
+  const auto format = asked ? format_of_quantization(words.quantization, words.checkpoint)
+                            : format_in_name(words.checkpoint);
+  if (!format && !asked) return;
+  if (!format || format->weights.empty()) {
+    const std::string what = asked ? "--quantization " + words.quantization
+                                   : "checkpoint " + shortened(words.checkpoint);
+    job.left_out.push_back(
+        what +
+        ": its width is none of ours, or is not stated: weights are taken as the model's published "
+        "ones; --set serving.weights=FORMAT");
+    return;
+  }
+  const bool typed = words.serving.find("weights") != nullptr, wide = format->weights == "bf16";
+  if (typed && wide) return;
+  words.serving.set("weights", scalar_value(format->weights));
+  if (!asked) {
+    job.notes.push_back(
+        fmt::format("weights: {}, as the checkpoint's name has it", format->weights));
+  }
 }
 
 // Both pools as one plan; limits and formats are the decoding one's.
@@ -436,7 +537,8 @@ ImportedJob import_engine(const std::string& text, const std::string& file, std:
                           const std::vector<std::string>& engines) {
   ImportedJob job;
   std::vector<EngineWords> launches;
-  for (const EngineArguments& arguments : read_arguments(text, file)) {
+  const Launches written = read_launches(text, file, family);
+  for (const EngineArguments& arguments : written.read) {
     EngineWords& words = launches.emplace_back();
     for (const EngineArgument& argument : arguments) {
       if (argument.unknown.empty()) {
@@ -454,12 +556,11 @@ ImportedJob import_engine(const std::string& text, const std::string& file, std:
   const std::string stack = said ? said->stack : usual_engine(family);
   const bool halves = stack == "sglang-0.3" || stack == "sglang-0.4";  // engine_launch
   double devices = 0;
-  for (EngineWords& one : launches) devices += settle_sizes(one, halves, file);
-  const std::string format = published_format(words.checkpoint);
-  if (!format.empty() && serving.find("weights") == nullptr) {
-    serving.set("weights", scalar_value(format));
-    job.notes.push_back(fmt::format("weights: {}, as the checkpoint's name has it", format));
-  }
+  for (EngineWords& one : launches) devices += settle_sizes(one, halves, file, job);
+  settle_weights(words, job);
+  for (const std::string& other : written.others)
+    job.left_out.push_back(shortened(other, 100) +
+                           ": another launch: give it in a file of its own");
   const bool pools = launches.size() > 1;
   if (pools) {
     job.notes.emplace_back(

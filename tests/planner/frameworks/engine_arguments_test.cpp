@@ -169,6 +169,68 @@ TEST_CASE("a checkpoint's format by its name") {
   CHECK(holds(of("nvidia/DeepSeek-R1-FP4"), "weights: nvfp4"));
 }
 
+TEST_CASE("weights that neither the name nor --quantization states are left to the reader") {
+  const auto of = [](const std::string& words) {
+    return text_of(import_engine("vllm serve " + words, "x.sh", "vllm", models, engines));
+  };
+  CHECK(holds(of("a/Llama-2-7b-chat-GPTQ-Int8"), "weights: int8"));
+  CHECK(holds(of("a/Llama-2-7b-MXFP4"), "weights: mxfp4"));
+  CHECK(holds(of("--quantization modelopt --model a/Llama-2-7b-FP4"), "weights: nvfp4"));
+  CHECK(
+      holds(of("a/Llama-2-7b-quantized.w4a16 --quantization compressed-tensors"), "weights: int4"));
+  for (const char* unsaid :
+       {"a/Llama-2-7b --quantization compressed-tensors", "a/Llama-2-7b-GGUF"}) {
+    const std::string text = of(unsaid);
+    CHECK_MESSAGE(holds(text, "--set serving.weights=FORMAT"), unsaid);
+    CHECK_FALSE(holds(text, "\n  weights:"));
+  }
+  CHECK(holds(of("a/Llama-2-7b-AWQ --dtype half"), "weights: int4"));
+}
+
+TEST_CASE("SGLang spreads experts over all tensor ranks, unless a size is written") {
+  const auto of = [](const std::string& model, const std::string& more) {
+    return text_of(
+        import_engine("python3 -m sglang.launch_server --model-path " + model + " --tp 8 " + more,
+                      "x.sh", "sglang", models, engines));
+  };
+  const std::string deepseek = "deepseek-ai/DeepSeek-V3", llama = "a/Llama-2-7b";
+  const std::string replicas = of(deepseek, "--dp 8 --enable-dp-attention");
+  for (const char* part : {"tp: 1", "dp: 8", "ep: 8", "devices: 8"})
+    CHECK_MESSAGE(holds(replicas, part), part);
+  CHECK(holds(of(deepseek, "--moe-a2a-backend deepep"), "ep: 8"));
+  CHECK(holds(of(deepseek, "--enable-deepep-moe --ep-size 2"), "ep: 8"));
+  CHECK(holds(of(deepseek, "--dp 2 --enable-dp-attention --ep-size 4"), "ep: 4"));
+  CHECK_FALSE(holds(of(deepseek, "--moe-a2a-backend none"), "ep:"));
+  CHECK_FALSE(holds(of(llama, "--dp 8 --enable-dp-attention"), "ep:"));
+  CHECK(holds(of("a/banana", "--dp 8 --enable-dp-attention"), "--set plan.ep=8"));
+}
+
+TEST_CASE("of several launches the first is read, and the others are named") {
+  const std::string text =
+      text_of(import_engine("vllm serve a/Llama-2-7b --tensor-parallel-size 8 &\n"
+                            "vllm serve deepseek-ai/DeepSeek-V3 --port 8001 --max-num-seqs 4 &\n"
+                            "vllm serve a/Llama-2-7b --headless --data-parallel-start-rank 4\n",
+                            "x.sh", "vllm", models, engines));
+  for (const char* part : {"model: llama-2-7b", "tp: 8", "devices: 8",
+                           "Left out: serve deepseek-ai/DeepSeek-V3 --port 8001"})
+    CHECK_MESSAGE(holds(text, part), part);
+  CHECK_FALSE(holds(text, "max_num_seqs"));
+  CHECK_FALSE(holds(text, "--headless"));
+}
+
+TEST_CASE("beginnings of names, short names and counts with letters, as vLLM reads them") {
+  const std::string text = text_of(import_engine(
+      "vllm serve a/Llama-2-7b --tensor-parallel 4 -q fp8 --max-num-batched-tokens 8K", "x.sh",
+      "vllm", models, engines));
+  for (const char* part : {"tp: 4", "weights: fp8", "max_num_batched_tokens: 8192"})
+    CHECK_MESSAGE(holds(text, part), part);
+  const std::string several = text_of(
+      import_engine("vllm serve a/Llama-2-7b -tp 1 --data-parallel 4 --max-num-batched-tokens 8k",
+                    "x.sh", "vllm", models, engines));
+  CHECK(holds(several, "max_num_batched_tokens: 8000"));
+  CHECK(holds(several, "Left out: --data-parallel 4"));
+}
+
 TEST_CASE("two dashes end the flags, and what follows them is left out") {
   for (const char* script :
        {"vllm serve m -tp 2 -- 8 --seed 3", "docker run vllm/vllm-openai:v0.6.3 -tp 2 --",
