@@ -1,6 +1,7 @@
 #include "planner/frameworks/import_trainer.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
@@ -15,6 +16,7 @@
 #include "costmodel/config/everyday_name.hpp"
 #include "planner/exchange/fitting_adapters.hpp"
 #include "planner/exchange/hub_names.hpp"
+#include "planner/frameworks/checkpoint_format.hpp"
 #include "planner/frameworks/framework_words.hpp"
 #include "planner/frameworks/megatron_script.hpp"
 #include "planner/frameworks/trainer_words.hpp"
@@ -24,6 +26,40 @@ namespace planner {
 using namespace costmodel;
 
 namespace {
+
+// A text that only a regular expression is.
+bool is_pattern(const std::string& text) { return text.find_first_of("\\(|*+") != text.npos; }
+
+bool is_letter(char c) { return std::isalpha(static_cast<unsigned char>(c)) != 0 || c == '_'; }
+
+// "q_proj" and "v_proj" of ".*self_attn\.(q|v)_proj": alternatives, or the name before "_proj".
+std::vector<std::string> projections_in(const std::string& pattern) {
+  constexpr std::string_view ending = "_proj";
+  std::vector<std::string> names;
+  const auto add = [&](const std::string& name) {
+    const bool plain = !name.empty() && std::ranges::all_of(name, is_letter);
+    if (plain && std::ranges::find(names, name) == names.end()) names.push_back(name);
+  };
+  for (std::size_t at = 0; (at = pattern.find(ending, at)) != std::string::npos; ++at) {
+    std::size_t begin = at;
+    if (at > 0 && pattern[at - 1] == ')') {
+      begin = pattern.rfind('(', at);
+      if (begin == std::string::npos) continue;
+      std::string one;
+      for (std::size_t i = begin + 1; i < at; ++i) {
+        if (is_letter(pattern[i])) {
+          one += pattern[i];
+        } else if (!one.empty()) {
+          add(std::exchange(one, {}) + std::string(ending));
+        }
+      }
+      continue;
+    }
+    while (begin > 0 && is_letter(pattern[begin - 1])) --begin;
+    if (begin < at) add(pattern.substr(begin, at + ending.size() - begin));
+  }
+  return names;
+}
 
 class TrainerImport : public SettingsImport {
  public:
@@ -210,10 +246,13 @@ class TrainerImport : public SettingsImport {
     std::int64_t devices = fields_.number("num_processes", from_.devices, 0);
     std::int64_t replicas = fields_.number("dp_replicate_size", 1);
     const std::int64_t sharded = fields_.number("dp_shard_size", 1);
-    if (devices == 0 && sharded > 1) devices = product({replicas, sharded, tp, cp});
+    // axolotl's ranks of experts have samples of their own, as replicas do.
+    const std::int64_t ep = ep_ = fields_.number("expert_parallel_size", 1);
+    if (devices == 0 && (sharded > 1 || ep > 1)) devices = product({replicas, sharded, ep, tp, cp});
     put("plan", "tp", tp);
     if (cp > 1) put("plan", "cp", cp);
     if (cp > 1) put("plan", "cp_comm", std::string(context_exchange()));
+    if (ep > 1) put("plan", "ep", ep);
     if (devices == 0 || devices % product({tp, cp}) != 0) {
       return miss_key(job, "cluster", "devices", "the number of devices: --set cluster.devices=N");
     }
@@ -272,6 +311,7 @@ class TrainerImport : public SettingsImport {
   std::string precision() {
     const std::string type = lower_case(fields_.word("torch_dtype", ""));
     const std::string mixed = lower_case(fields_.word("mixed_precision", ""));
+    if (truth("fp8", false)) return "fp8";  // bf16: true is then of the rest
     if (truth("bf16", false) || mixed == "bf16" || type == "bfloat16") return "bf16";
     if (truth("fp16", false) || mixed == "fp16" || type == "float16") return "fp16";
     if (mixed == "fp8") return "fp8";
@@ -292,7 +332,7 @@ class TrainerImport : public SettingsImport {
     const std::string attention = lower_case(fields_.word("attn_implementation", "auto"));
     const bool unfused = attention == "eager" || attention == "disabled" || truth("eager", false);
     Value stack;
-    if (name == trainer_stack && (tp_ > 1 || cp_ > 1 || zero_ == 1)) {
+    if (name == trainer_stack && (tp_ > 1 || cp_ > 1 || ep_ > 1 || zero_ == 1)) {
       stack.set("data_parallel_only", scalar_value("false"));
       if (zero_ == 1) stack.set("zero_one", scalar_value("true"));
       job.notes.emplace_back("the stack peft is measured with DDP and FSDP alone");
@@ -307,6 +347,8 @@ class TrainerImport : public SettingsImport {
   void read_training() {
     const std::string by = precision();
     put("training", "precision", by);
+    if (by == "fp8" && zero_ == 3 && truth("fp8_enable_fsdp_float8_all_gather", false))
+      put("training", "parameter_gather_precision", "fp8");
     const std::string tf32 = fields_.word("tf32", "");
     if (by == "fp32" && !tf32.empty())
       leave_out(fields_.written("tf32"), "products in fp32 have the device's fp32 rate");
@@ -318,6 +360,8 @@ class TrainerImport : public SettingsImport {
     const bool adam = name.starts_with("adam");
     if (row == rows.end() && !adam) leave_out(fields_.written("optim"), "taken as adam");
     std::string optimizer(row != rows.end() ? (*row)[1] : "adam");
+    if (row != rows.end() && row->back() == "nearest")
+      leave_out(fields_.written("optim"), "taken as " + optimizer + ", the nearest");
     if (optimizer == "adam-8bit" && !offload_.empty()) {
       leave_out(fields_.written("optim"), "in host memory taken as adam, which runs there");
       optimizer = "adam";
@@ -370,9 +414,22 @@ class TrainerImport : public SettingsImport {
                                : "priced as supervised fine-tuning: a reference model is not");
   }
 
+  // The names of a list; or of PEFT's regular expression what it has before "_proj".
+  std::vector<std::string> target_names() {
+    const SetField* set = fields_.find("lora_target_modules");
+    if (set == nullptr || set->values.size() != 1 || !is_pattern(set->values.front()))
+      return list("lora_target_modules");
+    auto names = projections_in(set->values.front());
+    if (names.empty()) names.emplace_back("all-linear");
+    leave_out(
+        fields_.written("lora_target_modules"),
+        fmt::format("a regular expression, taken as {} in every layer", fmt::join(names, ", ")));
+    return names;
+  }
+
   // Which products have adapters; names of other families' layers are left out.
   Value targets() {
-    const auto names = list("lora_target_modules");
+    const auto names = target_names();
     const bool all = truth("lora_target_linear", false) ||
                      std::ranges::any_of(names, [](const std::string& name) {
                        return name == "all" || name == "all-linear";
@@ -403,6 +460,25 @@ class TrainerImport : public SettingsImport {
     return truth("load_in_4bit", false) || bits == 4;
   }
 
+  // A base whose checkpoint is quantised, as its name has it: where the settings have no bits.
+  // Returns whether it has 4 of them.
+  bool quantised_by_name() {
+    const auto format = format_in_name(fields_.word("model_name_or_path", ""));
+    if (!format || format->weights == "bf16") return false;
+    const std::string what =
+        fmt::format("the base is quantised, as {} in its checkpoint's name has it", format->word);
+    if (format->weights.empty()) {
+      leave_out(what,
+                "no base_precision is as narrow: taken as bf16; --set "
+                "training.fine_tuning.method=qlora takes it as nf4");
+      return false;
+    }
+    eight_bits_ = format->weights == "int8" || format->weights == "fp8";
+    job.notes.push_back(
+        fmt::format("{}: base_precision {}, as many bits", what, eight_bits_ ? "fp8" : "nf4"));
+    return !eight_bits_;
+  }
+
   // OFT rotates a product's input by blocks of b: b multiplications for each of its values, as an
   // adapter of rank b / 2 on a square product has.
   std::int64_t rank_of_rotations() {
@@ -420,7 +496,9 @@ class TrainerImport : public SettingsImport {
     if (adapter.empty() && job.format == JobFormat::axolotl) adapter = "full";
     if (adapter.empty())
       adapter = truth("use_peft", false) || fields_.has("lora_r") ? "lora" : from_.defaults.adapter;
-    const bool four = reads_four_bits();
+    bool four = reads_four_bits();
+    const bool frozen = adapter != "full" && adapter != "none" && adapter != "null";
+    if (frozen && !four && !eight_bits_) four = quantised_by_name();
     const bool rotates = adapter == "oft";
     for (const char* kind : {"adalora", "longlora", "lora_llm", "dora"}) {
       if (adapter != kind) continue;
@@ -481,7 +559,7 @@ class TrainerImport : public SettingsImport {
   bool eight_bits_ = false;
   std::string offload_;
   bool drives_ = false;  // on NVMe
-  std::int64_t tp_ = 1, cp_ = 1;
+  std::int64_t tp_ = 1, cp_ = 1, ep_ = 1;
   std::int64_t dp_ = 0;  // 0: not known
 };
 

@@ -299,4 +299,42 @@ TEST_CASE("the Trainer's arguments may be JSON") {
   CHECK(job.scenario.find("plan")->find("zero")->text == "2");
 }
 
+TEST_CASE("adapters of a checkpoint that is quantised, as its name has it") {
+  const auto tuned = [](const std::string& name, const char* key) {
+    const auto job =
+        job_of("model_name_or_path: a/" + name + "\nfinetuning_type: lora\ncutoff_len: 1024\n");
+    const auto* value = job.scenario.find("training")->find("fine_tuning")->find(key);
+    return (value == nullptr ? "" : value->text) + (job.left_out.empty() ? "" : " left out");
+  };
+  CHECK(tuned("Meta-Llama-3-8B-Instruct-AWQ", "method") == "qlora");
+  CHECK(tuned("Meta-Llama-3-8B-Instruct-GPTQ", "method") == "qlora");
+  CHECK(tuned("Qwen2-7B-Instruct-GPTQ-Int8", "base_precision") == "fp8");
+  CHECK(tuned("Meta-Llama-3-8B-Instruct-AQLM-2Bit-1x16", "method") == "lora left out");
+  CHECK(tuned("Meta-Llama-3-8B-Instruct", "method") == "lora");
+}
+
+TEST_CASE("axolotl: ranks of experts, an optimizer of 4 bits, a pattern of modules, fp8") {
+  const std::string file = "base_model: a/b\nmicro_batch_size: 1\nsequence_len: 512\n";
+  const auto experts = job_of(file + "expert_parallel_size: 2\ndp_shard_size: 2\n");
+  const auto at = [](const ImportedJob& job, const char* part, const char* key) {
+    const auto* value = job.scenario.find(part)->find(key);
+    return value == nullptr ? "" : value->text;
+  };
+  CHECK(at(experts, "cluster", "devices") == "4");
+  CHECK(at(experts, "plan", "ep") == "2");
+  CHECK(at(experts, "plan", "dp") == "4");
+  CHECK(at(experts, "training", "global_batch") == "4");
+  const auto four = job_of(file + "optimizer: adamw_torch_4bit\n");
+  CHECK(at(four, "training", "optimizer") == "adam-8bit");
+  CHECK(has_line_with(four.left_out, "taken as adam-8bit, the nearest"));
+  CHECK(at(job_of(file + "bf16: true\nfp8: true\n"), "training", "precision") == "fp8");
+  const auto pattern =
+      job_of(file + "adapter: lora\nlora_target_modules: '.*layers.[\\d]+.self_attn.(q|v)_proj'\n");
+  const auto* targets = pattern.scenario.find("training")->find("fine_tuning")->find("targets");
+  REQUIRE(targets->items.size() == 2);
+  CHECK(targets->items[1].text == "v");
+  CHECK(pattern.left_out.size() == 1);
+  CHECK(has_line_with(pattern.left_out, "a regular expression, taken as q_proj, v_proj"));
+}
+
 }  // namespace import_trainer_test
