@@ -10,6 +10,8 @@
 #include <utility>
 #include <vector>
 
+#include "costmodel/config/search_path.hpp"
+#include "costmodel/plan/stack_reader.hpp"
 #include "costmodel/plan/trained_parameters.hpp"
 
 namespace planner {
@@ -61,13 +63,26 @@ std::vector<std::string> names_in(const Value& list) {
   return names;
 }
 
+// The job's stack; an empty one where it names none.
+StackSpec stack_of(const ImportedJob& job) {
+  const Value* training = find_map(&job.scenario, "training");
+  const Value* written = training == nullptr ? nullptr : training->find("stack");
+  if (written == nullptr) return {};
+  const ResolvedConfig stack = resolve_config(config_path({}), "stacks", *written);
+  return read_stack(stack.value, stack.name);
+}
+
+// Stacks with 4 bits (bitsandbytes) are PEFT's.
+std::string_view without_experts(const StackSpec& stack) {
+  return stack.offers.nf4 || !stack.offers.adapters
+             ? "transformers 5 keeps experts as parameters, which PEFT's target_modules passes over"
+             : "the stack has no model of them";
+}
+
 // What every one of the model's linear layers means, without those that have no adapters here.
-void leave_out_products(ImportedJob& job, const ModelSpec& model) {
-  if (model.experts > 0) {
-    job.left_out.emplace_back(
-        "adapters of experts: transformers 5 keeps experts as parameters, which PEFT's "
-        "target_modules passes over");
-  }
+void leave_out_products(ImportedJob& job, const ModelSpec& model, const StackSpec& stack) {
+  if (model.experts > 0 && !stack.offers.expert_adapters)
+    job.left_out.push_back(fmt::format("adapters of experts: {}", without_experts(stack)));
   if (model.latent_attention())
     job.left_out.emplace_back("adapters of latent attention but its output's: no model");
   if (model.recurrent())
@@ -98,17 +113,19 @@ void fit_adapters(ImportedJob& job, const ModelSpec& model) {
   Value* targets = tuning == nullptr ? nullptr : tuning->find("targets");
   if (targets == nullptr) return;
   const unsigned modelled = adapter_targets(model);
+  const StackSpec stack = stack_of(job);
+  const bool skips = model.experts > 0 && !stack.offers.expert_adapters;
   const std::vector<std::string> ours =
-      names_of_targets(model.experts > 0 ? modelled & attention_targets : modelled);
+      names_of_targets(skips ? modelled & attention_targets : modelled);
   const bool all = targets->text == "all-linear";
   std::vector<std::string> kept, dropped;
   for (const std::string& name : all ? ours : names_in(*targets)) {
     const bool fits = std::ranges::find(ours, name) != ours.end();
     (fits ? kept : dropped).push_back(name);
   }
-  const bool partial = model.experts > 0 || model.latent_attention() || model.recurrent();
+  const bool partial = skips || model.latent_attention() || model.recurrent();
   if (all && !partial) return;
-  if (all) leave_out_products(job, model);
+  if (all) leave_out_products(job, model, stack);
   if (!dropped.empty()) {
     job.left_out.push_back(
         fmt::format("adapters of {}: the model has no such layer, or no model of "

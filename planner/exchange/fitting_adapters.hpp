@@ -15,10 +15,11 @@ bool has_targets(const ImportedJob& job);
 // no projection of ours is.
 bool add_projection(std::string_view module, costmodel::Value& targets);
 
-// Takes from training.fine_tuning.targets what the model has no adapters for: experts, the delta
-// net or scan of a hybrid, the queries, keys and values of latent attention. What is taken is among
-// what is left out. A projection that the file lists by name (PEFT's target_modules) and that such
-// a layer does not have was none of its adapters anyway.
+// Takes from training.fine_tuning.targets what the model has no adapters for: experts, unless the
+// job's stack has adapters of those, the delta net or scan of a hybrid, the queries, keys and
+// values of latent attention. What is taken is among what is left out. A projection that the file
+// lists by name (PEFT's target_modules) and that such a layer does not have was none of its
+// adapters anyway.
 void fit_adapters(ImportedJob& job, const costmodel::ModelSpec& model);
 
 }  // namespace planner

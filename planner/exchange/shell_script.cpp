@@ -37,6 +37,8 @@ class ShellReader {
     script_.branches = script_.branches || branches_.undecided();
     for (auto& [name, words] : script_.variables) remove_places(words);
     for (auto& words : script_.commands) remove_places(words);
+    for (ShellVariables& own : script_.environments)
+      for (auto& [name, words] : own) remove_places(words);
     return std::move(script_);
   }
 
@@ -410,6 +412,7 @@ class ShellReader {
     if (command_.empty() && take_assignment(name, appends)) {
       const bool list = peek() == '(';
       ShellWords value = list ? read_array() : read_value();
+      if (!declaring_) own_[name] = value;
       assign(name, appends, std::move(value), list);
       return;
     }
@@ -460,10 +463,12 @@ class ShellReader {
 
   void end_command(char end) {
     const ShellWords command = std::exchange(command_, {});
+    ShellVariables own = std::exchange(own_, {});
     if (command.empty() || branches_.take(command, end) || !branches_.run()) return;
     const bool sources = command[0].text == "source" || command[0].text == ".";
-    if (!sources || command.size() < 2 || !read_sourced(command[1]))
-      script_.commands.push_back(command);
+    if (sources && command.size() > 1 && read_sourced(command[1])) return;
+    script_.commands.push_back(command);
+    script_.environments.push_back(std::move(own));
   }
 
   // The commands of another file stand in the place of `source`. What comes before the last part
@@ -494,10 +499,11 @@ class ShellReader {
   const SourcedFile* sourced_;
   ShellBranches branches_;
   ShellScript script_;
-  const std::map<std::string, ShellWords>* known_ = &script_.variables;
-  std::map<std::string, ShellWords> arguments_;  // "1" and so on, of a call in a comment
-  const std::map<std::string, ShellWords>* known_arguments_ = &arguments_;
+  const ShellVariables* known_ = &script_.variables;
+  ShellVariables arguments_;  // "1" and so on, of a call in a comment
+  const ShellVariables* known_arguments_ = &arguments_;
   ShellWords command_;
+  ShellVariables own_;      // assigned in front of it
   bool declaring_ = false;  // the last word was `declare` or its like
   std::vector<std::string> documents_;
 };

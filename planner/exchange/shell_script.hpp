@@ -21,11 +21,13 @@ struct ShellWord {
       unknown;  // what of the word the script does not say: "$NODES", "$(hostname)"; else ""
 };
 using ShellWords = std::vector<ShellWord>;
+using ShellVariables = std::map<std::string, ShellWords>;
 
 struct ShellScript {
   std::vector<ShellWords> commands;  // other than assignments; a pipe or `&&` begins another one
-  std::map<std::string, ShellWords> variables;  // as they stand at the end; of an array, its items
-  std::vector<std::string> comments;            // without their '#'
+  std::vector<ShellVariables> environments;  // of each command: what is assigned in front of it
+  ShellVariables variables;                  // as they stand at the end; of an array, its items
+  std::vector<std::string> comments;         // without their '#'
   std::string call;       // of the script, in a comment before all else: its arguments are read
   bool branches = false;  // it has loops, functions, or conditions that are not decided
 };

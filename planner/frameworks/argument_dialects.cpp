@@ -99,15 +99,22 @@ class Dialect {
 
 constexpr std::array<std::string_view, 3> swift_verbs{"sft", "pt", "rlhf"};
 
-// The words after `megatron sft`, or after the program that it starts; empty: none of these.
-ShellWords swift_words(const ShellScript& script) {
-  for (const ShellWords& command : script.commands) {
+struct SwiftCommand {
+  std::size_t at = 0;  // among the script's commands
+  ShellWords words;    // after `megatron sft`, or after the program that it starts
+};
+
+// Without words where no command is one of these.
+SwiftCommand swift_command(const ShellScript& script) {
+  for (std::size_t at = 0; at < script.commands.size(); ++at) {
+    const ShellWords& command = script.commands[at];
     for (std::size_t i = 0; i < command.size(); ++i) {
       const bool verb = command[i].text == "megatron" && i + 1 < command.size() &&
                         std::ranges::find(swift_verbs, command[i + 1].text) != swift_verbs.end();
       const bool program = command[i].text.find("cli/_megatron/") != std::string::npos;
       if (!verb && !program) continue;
-      return {command.begin() + static_cast<std::ptrdiff_t>(i) + (verb ? 2 : 1), command.end()};
+      const auto begin = command.begin() + static_cast<std::ptrdiff_t>(i) + (verb ? 2 : 1);
+      return {at, ShellWords(begin, command.end())};
     }
   }
   return {};
@@ -152,7 +159,16 @@ void put_swift_adapters(ImportedJob& job, const Dialect& in) {
   if (const std::string dropout = in.word("lora_dropout", "0.05"); dropout != "0")
     tuning.set("dropout", scalar_value(dropout));
   Value* training = job.scenario.find("training");
+  // Megatron's fp8_param_gather keeps the weights themselves in fp8: the base, which is frozen.
+  if (const Value* gathered = training->find("parameter_gather_precision")) {
+    if (gathered->text == "fp8") tuning.set("base_precision", scalar_value("fp8"));
+    training->erase("parameter_gather_precision");
+  }
   training->set("fine_tuning", std::move(tuning));
+  // Its adapters of grouped linear layers are grouped too, each expert's own.
+  Value adapters;
+  adapters.set("experts", scalar_value("true"));
+  training->find("stack")->set("adapters", std::move(adapters));
 }
 
 void name_swift_model(ImportedJob& job, const Dialect& in) {
@@ -252,7 +268,7 @@ bool holds_swift_megatron(const std::string& text) {
 
 ImportedJob import_swift_megatron(const std::string& text, const std::string& file) {
   const ShellScript script = read_shell(text, file);
-  const ShellWords words = swift_words(script);
+  const auto [at, words] = swift_command(script);
   if (words.empty())
     throw ConfigError({file, 0, 0}, "has no command that trains", "give the script that does");
   std::vector<SetField> fields = flags_of(words);
@@ -267,7 +283,7 @@ ImportedJob import_swift_megatron(const std::string& text, const std::string& fi
   }
   add_swift_defaults(in);
   Launched launched = launched_by(script, words);
-  if (launched.world_size == 0) launched = launched_by_variables(script);
+  if (launched.world_size == 0) launched = launched_by_variables(script, at);
   in.arguments.world_size = launched.world_size;
   in.arguments.per_node = launched.per_node;
   in.arguments.nodes = launched.nodes;

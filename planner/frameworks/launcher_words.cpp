@@ -57,9 +57,9 @@ constexpr std::array<std::string_view, 5> process_flags{
     "--nproc_per_node", "--nproc-per-node", "--num_gpus", "--ntasks-per-node", "--gpus-per-node"};
 
 // "SLURM_GPUS_PER_NODE=h100:8" ends with the number.
-std::int64_t variable_of(const ShellScript& script, const char* name) {
-  const auto found = script.variables.find(name);
-  if (found == script.variables.end() || found->second.size() != 1) return 0;
+std::int64_t variable_of(const ShellVariables& variables, const char* name) {
+  const auto found = variables.find(name);
+  if (found == variables.end() || found->second.size() != 1) return 0;
   const std::string_view text = found->second.front().text;
   return whole(text.substr(text.rfind(':') + 1));
 }
@@ -67,7 +67,7 @@ std::int64_t variable_of(const ShellScript& script, const char* name) {
 // What Slurm sets in a job's environment (sbatch(1), OUTPUT ENVIRONMENT VARIABLES).
 std::int64_t first_of(const ShellScript& script, std::span<const char* const> names) {
   for (const char* name : names)
-    if (const std::int64_t value = variable_of(script, name); value > 0) return value;
+    if (const std::int64_t value = variable_of(script.variables, name); value > 0) return value;
   return 0;
 }
 
@@ -104,7 +104,7 @@ Launched launched_by(const ShellScript& script, const ShellWords& launcher) {
   if (each == 0) out.nodes = nodes;
   if (nodes > 0 && each > 0) {
     out.world_size = nodes * each;
-  } else if (const std::int64_t world = variable_of(script, "WORLD_SIZE"); world > 0) {
+  } else if (const std::int64_t world = variable_of(script.variables, "WORLD_SIZE"); world > 0) {
     out.world_size = world;
     out.by_variable = true;
   } else if (torchrun && nodes == 0 &&
@@ -114,13 +114,15 @@ Launched launched_by(const ShellScript& script, const ShellWords& launcher) {
   return out;
 }
 
-Launched launched_by_variables(const ShellScript& script) {
+Launched launched_by_variables(const ShellScript& script, std::size_t command) {
   Launched out;
-  out.per_node = variable_of(script, "NPROC_PER_NODE");
-  out.world_size = out.per_node * std::max<std::int64_t>(1, variable_of(script, "NNODES"));
+  ShellVariables all = script.environments.at(command);
+  all.insert(script.variables.begin(), script.variables.end());  // but for those it has itself
+  out.per_node = variable_of(all, "NPROC_PER_NODE");
+  out.world_size = out.per_node * std::max<std::int64_t>(1, variable_of(all, "NNODES"));
   if (out.world_size > 0) return out;
-  const auto visible = script.variables.find("CUDA_VISIBLE_DEVICES");
-  if (visible == script.variables.end() || visible->second.size() != 1) return out;
+  const auto visible = all.find("CUDA_VISIBLE_DEVICES");
+  if (visible == all.end() || visible->second.size() != 1) return out;
   const std::string& list = visible->second.front().text;
   if (!list.empty()) out.world_size = out.per_node = 1 + std::ranges::count(list, ',');
   return out;

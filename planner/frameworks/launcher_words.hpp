@@ -1,6 +1,7 @@
 // How many processes a launcher starts: torchrun's and Slurm's words, and #SBATCH lines.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string_view>
 
@@ -26,7 +27,8 @@ inline constexpr std::string_view world_size_note =
 Launched launched_by(const ShellScript& script, const ShellWords& launcher);
 
 // Of the variables that programs which launch themselves read: NPROC_PER_NODE and NNODES, else the
-// devices that CUDA_VISIBLE_DEVICES lists.
-Launched launched_by_variables(const ShellScript& script);
+// devices that CUDA_VISIBLE_DEVICES lists. Those in front of the command go before the script's,
+// which a later command's may be.
+Launched launched_by_variables(const ShellScript& script, std::size_t command);
 
 }  // namespace planner

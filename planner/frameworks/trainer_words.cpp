@@ -156,7 +156,8 @@ std::string method_of(const ShellWords& command) {
 
 TrainerJob of_command(const std::string& text, const std::string& file) {
   const ShellScript script = read_shell(text, file);
-  for (const ShellWords& command : script.commands) {
+  for (std::size_t at = 0; at < script.commands.size(); ++at) {
+    const ShellWords& command = script.commands[at];
     const auto format = format_of_command(command);
     if (!format) continue;
     for (const ShellWord& word : command) {
@@ -175,7 +176,7 @@ TrainerJob of_command(const std::string& text, const std::string& file) {
     TrainerJob job{
         *format, defaults_of(*format), {std::move(fields), framework_words("trainer").harmless}};
     Launched launched = launched_by(script, command);
-    if (launched.world_size == 0) launched = launched_by_variables(script);
+    if (launched.world_size == 0) launched = launched_by_variables(script, at);
     job.devices = launched.world_size;
     return job;
   }

@@ -18,10 +18,12 @@ struct Fitted {
   std::string targets, left_out;
 };
 
-Fitted fitted(const std::string& model, const std::string& targets) {
+Fitted fitted(const std::string& model, const std::string& targets,
+              const std::string& stack = "peft") {
   planner::ImportedJob job;
   job.scenario = costmodel::parse_yaml(
-      "{training: {fine_tuning: {method: lora, targets: " + targets + "}}}", "job.yaml");
+      "{training: {stack: " + stack + ", fine_tuning: {method: lora, targets: " + targets + "}}}",
+      "job.yaml");
   planner::fit_adapters(job,
                         costmodel::find_model(costmodel::scalar_value(model), fixtures::configs()));
   const costmodel::Value* list =
@@ -52,6 +54,17 @@ TEST_CASE("of experts, latent attention and layers that keep a state, what has a
   CHECK(fitted("qwen3.5-9b", "[q, v]").left_out.empty());  // its delta nets have no q_proj
   CHECK(fitted("qwen3.5-9b", "all-linear").targets == "q k v o gate up down ");
   CHECK(fixtures::contains(fitted("qwen3.5-9b", "all-linear").left_out, "keep a state"));
+}
+
+TEST_CASE("experts keep their adapters where the stack has these") {
+  const std::string grouped = "{base: megatron-bridge, adapters: {experts: true}}";
+  const auto all = fitted("mixtral-8x7b", "all-linear", grouped);
+  CHECK(all.targets == "all-linear");
+  CHECK(all.left_out.empty());
+  CHECK(fitted("mixtral-8x7b", "[q, up, down]", grouped).targets == "q up down ");
+  const auto bridge = fitted("mixtral-8x7b", "all-linear", "megatron-bridge");
+  CHECK(bridge.targets == "q k v o ");
+  CHECK_FALSE(fixtures::contains(bridge.left_out, "PEFT"));
 }
 
 TEST_CASE("a projection that the model has not is left out") {

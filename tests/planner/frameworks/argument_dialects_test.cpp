@@ -43,6 +43,12 @@ ImportedJob of_swift(const std::string& more) {
   return import_swift_megatron(swift + more + "\n", "x.sh");
 }
 
+// Whether the job's stack has adapters of experts, as it is written.
+std::string sparse_adapters(const ImportedJob& job) {
+  const costmodel::Value* adapters = job.scenario.find("training")->find("stack")->find("adapters");
+  return adapters == nullptr ? "" : adapters->find("experts")->text;
+}
+
 }  // namespace
 
 TEST_CASE("a megatron command of ms-swift: its plan, its own defaults, the model by its name") {
@@ -82,6 +88,13 @@ TEST_CASE("adapters under ms-swift's names, and what is priced as something else
   REQUIRE(tuning != nullptr);
   CHECK(tuning->find("rank")->text == "16");
   CHECK(tuning->find("targets")->items.size() == 4);
+  CHECK(sparse_adapters(of_swift(" --tuner_type lora")) == "true");
+  CHECK(sparse_adapters(of_swift("")).empty());
+  const ImportedJob narrow =
+      of_swift(" --tuner_type lora --fp8_format e4m3 --fp8_param_gather true");
+  CHECK(at(narrow, "training", "parameter_gather_precision").empty());
+  CHECK(narrow.scenario.find("training")->find("fine_tuning")->find("base_precision")->text ==
+        "fp8");
   // That stack's own router is fused, and its loss Transformer Engine's; ms-swift's are not.
   const ImportedJob sparse = of_swift(" --tuner_type lora --num_experts 8 --moe_router_topk 2");
   CHECK(sparse.scenario.find("training")->find("stack")->find("base")->text == "megatron-bridge");

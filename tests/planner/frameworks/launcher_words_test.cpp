@@ -32,13 +32,15 @@ TEST_CASE("torchrun, Slurm's lines, and WORLD_SIZE") {
 
 TEST_CASE("variables of programs that launch themselves") {
   const auto of = [](const std::string& text) {
-    return planner::launched_by_variables(planner::read_shell(text, "x.sh")).world_size;
+    return planner::launched_by_variables(planner::read_shell(text, "x.sh"), 0).world_size;
   };
   CHECK(of("NPROC_PER_NODE=4 run\n") == 4);
   CHECK(of("export NNODES=2\nNPROC_PER_NODE=8 run\n") == 16);
   CHECK(of("CUDA_VISIBLE_DEVICES=0,1,3 run\n") == 3);
   CHECK(of("CUDA_VISIBLE_DEVICES=0,1 NPROC_PER_NODE=1 run\n") == 1);
   CHECK(of("run\n") == 0);
+  // A later command's own are not those of the first.
+  CHECK(of("NPROC_PER_NODE=2 \\\nrun\nCUDA_VISIBLE_DEVICES=0 NPROC_PER_NODE=1 save\n") == 2);
 }
 
 }  // namespace launcher_words_test
