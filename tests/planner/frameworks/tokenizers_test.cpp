@@ -13,6 +13,9 @@ TEST_CASE("the longest name that stands in a tokenizer's decides") {
   CHECK(vocabulary_of("nvidia/Nemotron-Mini-4B-Instruct") == 256'000);
   CHECK(vocabulary_of("nvidia/NVIDIA-Nemotron-Nano-9B-v2") == 131'072);
   CHECK(vocabulary_of("nvidia/Llama-3.1-Nemotron-70B") == 128'256);
+  CHECK(vocabulary_of("nvidia/Llama-3_3-Nemotron-Super-49B-v1") == 128'256);
+  CHECK(vocabulary_of("/data/utils/nemotron_2_256k.model") == 256'000);
+  CHECK(vocabulary_of("nvidia/nemotron-3-8b-base-4k") == 256'000);
   CHECK_FALSE(vocabulary_of("/data/tokenizer.model").has_value());
   CHECK(vocabulary_of("deepseek-ai/DeepSeek-R1-Distill-Llama-8B") == 128'256);
   CHECK(vocabulary_of("deepseek-ai/DeepSeek-R1") == 129'280);
