@@ -125,7 +125,7 @@ bool is_framework_job(const std::string& file, const ConfigPath& path) {
   try {
     return is_regular_file(file) && format_of(file) != JobFormat::scenario;
   } catch (const ConfigError&) {
-    return script;
+    return script || is_of_other_program(file);
   }
 }
 

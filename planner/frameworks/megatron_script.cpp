@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <map>
 #include <optional>
 #include <sstream>
@@ -53,7 +54,16 @@ std::size_t program_of(const ShellWords& words) {
 
 struct Command {
   ShellWords launcher, arguments;
+  ShellWord program = {};
 };
+
+// Megatron-LM's servers and generators take the arguments that size a model, as training does.
+bool serves(const ShellWord& program) {
+  const std::string name = costmodel::file_name_of(program.text);
+  return std::ranges::any_of(
+      std::array{"text_gen", "inference", "generate"},
+      [&](const char* word) { return name.find(word) != std::string::npos; });
+}
 
 // Whether words size a model: a script may convert checkpoints or start a tool afterwards.
 bool is_training(const ShellWords& words) {
@@ -72,9 +82,17 @@ Command command_of(const ShellScript& script) {
     const std::size_t program = program_of(words);
     if (program == words.size()) continue;
     const auto middle = words.begin() + static_cast<std::ptrdiff_t>(program);
-    Command found{ShellWords(words.begin(), middle), ShellWords(middle + 1, words.end())};
-    if (is_training(found.arguments)) return found;
-    if (any.arguments.empty()) any = std::move(found);
+    Command found{ShellWords(words.begin(), middle), ShellWords(middle + 1, words.end()), *middle};
+    const bool serving = serves(*middle);
+    if (is_training(found.arguments) && !serving) return found;
+    if (any.arguments.empty() || serves(any.program)) any = std::move(found);
+  }
+  if (serves(any.program)) {
+    throw costmodel::ConfigError(
+        any.program.mark,
+        fmt::format("{} serves or generates, it does not train",
+                    costmodel::quote(costmodel::shortened(any.program.text))),
+        "give the script that trains; or import vllm FILE, import sglang FILE");
   }
   for (const auto& words : script.commands)
     all.arguments.insert(all.arguments.end(), words.begin(), words.end());

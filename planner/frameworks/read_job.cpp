@@ -48,7 +48,19 @@ bool holds_json_scenario(const std::string& text) {
          (has("\"training\"") || has("\"plan\""));
 }
 
+// The program whose YAML has a key `model` too, as a scenario has; "" for other texts.
+std::string_view other_program(const std::string& text) {
+  if (!has_line(text, "model:")) return "";
+  if (text.find("_component_: torchtune.") != std::string::npos) return "torchtune";
+  return has_line(text, "train_loader:") ? "llm-foundry" : "";
+}
+
 JobFormat format_of_text(const std::string& text, const std::string& file) {
+  if (const auto other = other_program(text); !other.empty()) {
+    throw ConfigError(
+        {file, 0, 0}, fmt::format("looks like {}'s YAML, which is not read", other),
+        "write a scenario with its model, batch and sizes (see `shardplan list keys`)");
+  }
   if (holds_megatron_log(text)) return JobFormat::megatron;
   if (holds_slime(text) && !file.ends_with(".py")) return JobFormat::slime;
   if (holds_nemo_yaml(text)) return JobFormat::nemo;
@@ -110,6 +122,10 @@ void require_half(const ImportedJob& job, const std::string& file) {
 }
 
 }  // namespace
+
+bool is_of_other_program(const std::string& file) {
+  return !other_program(read_file(file, measurement_limits)).empty();
+}
 
 JobFormat format_of(const std::string& file) { return format_of_text(script_in(file), file); }
 

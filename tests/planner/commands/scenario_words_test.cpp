@@ -178,6 +178,8 @@ TEST_CASE("a framework's job stands wherever a scenario may") {
     CHECK(contains(open.out, "training.sequence 2048 is assumed"));
   }
   CHECK(contains(run(words_of("evaluate lora.yml"), scratch).err, "does not say cluster.base"));
+  scratch.write("tune.yaml", "model:\n  _component_: torchtune.models.llama3.llama3_8b\n");
+  CHECK(contains(run(words_of("evaluate tune.yaml"), scratch).err, "looks like torchtune's YAML"));
 }
 
 TEST_CASE("words change a scenario's own values too") {

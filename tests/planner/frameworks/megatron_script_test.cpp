@@ -96,4 +96,13 @@ TEST_CASE("the stack that an export notes, where it is one of ours") {
   CHECK(read("# Note: priced upon the stack ../../x\n") == megatron_stack);
 }
 
+TEST_CASE("a script that serves or generates is refused, unless it trains too") {
+  const std::string sizes = " --num-layers 4 --hidden-size 64\n";
+  const std::string server = "torchrun tools/run_text_generation_server.py" + sizes;
+  CHECK_THROWS_WITH(planner::read_megatron_script(server, "x.sh"),
+                    doctest::Contains("serves or generates, it does not train"));
+  CHECK(planner::read_megatron_script("torchrun pretrain_gpt.py" + sizes + server, "x.sh")
+            .find("--num-layers") != nullptr);
+}
+
 }  // namespace megatron_script_test

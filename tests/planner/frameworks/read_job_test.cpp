@@ -69,6 +69,14 @@ TEST_CASE("a scenario, a script and a log") {
   CHECK_THROWS_WITH(job_of("other.sh"), doctest::Contains("the name other.sh, as a symbolic"));
 }
 
+TEST_CASE("YAML of programs that are not read, though it has a model") {
+  CHECK_THROWS_WITH(
+      job_of("model:\n  _component_: torchtune.models.llama3.llama3_8b\nbatch_size: 2\n"),
+      doctest::Contains("looks like torchtune's YAML, which is not read"));
+  CHECK_THROWS_WITH(job_of("model:\n  name: mpt_causal_lm\ntrain_loader:\n  name: text\n"),
+                    doctest::Contains("looks like llm-foundry's YAML, which is not read"));
+}
+
 TEST_CASE("flags in YAML, and in a file that only assigns; a flag or two are no job") {
   const auto yaml = job_of(
       "ENV_VARS:\n  A: 1\nMODEL_ARGS:\n  --num-layers: 12\n  --hidden-size: 512\n"
