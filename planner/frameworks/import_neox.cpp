@@ -3,11 +3,15 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
+#include <cctype>
+#include <optional>
 #include <string_view>
 #include <utility>
 
 #include "costmodel/base/error.hpp"
 #include "costmodel/base/escape.hpp"
+#include "costmodel/base/path.hpp"
 #include "planner/exchange/lines.hpp"
 #include "planner/frameworks/file_settings.hpp"
 #include "planner/frameworks/framework_words.hpp"
@@ -107,11 +111,15 @@ class NeoxImport : public SettingsImport {
     read_vocabulary(tp);
   }
 
-  // By the tokenizer's type, or the file of the vocabulary.
+  // By the tokenizer's type, or the file of the vocabulary. Files of sizes alone leave both to
+  // another one, which is merged with them: the model that their folder is called after has a
+  // vocabulary of its own (llama2/7B.yml).
   void read_vocabulary(std::int64_t tp) {
     const std::string type = fields_.word("tokenizer_type", "GPT2BPETokenizer"),
-                      named = fields_.word("vocab_file", "") + " " + file_;
-    std::int64_t words = type.starts_with("GPT2") ? 50'257 : 0;
+                      named = fields_.word("vocab_file", "") + " " + file_,
+                      called = file_name_of(folder_of(file_)) + "/" + file_name_of(file_);
+    const auto of_name = fields_.has("tokenizer_type") ? std::nullopt : vocabulary_of(called);
+    std::int64_t words = of_name.value_or(type.starts_with("GPT2") ? 50'257 : 0);
     if (words == 0) words = vocabulary_of(named).value_or(0);
     constexpr std::int64_t neox_20b = 50'277, sentence_pieces = 32'000;
     if (words == 0) words = type.starts_with("SPM") ? sentence_pieces : neox_20b;
@@ -119,27 +127,48 @@ class NeoxImport : public SettingsImport {
         product({fields_.number("make_vocab_size_divisible_by", 128), tp});
     words = (words + multiple - 1) / multiple * multiple;
     put("model", "vocab", words);
-    job.notes.push_back(fmt::format("model.vocab {}, of tokenizer_type {}, padded for {} ranks",
-                                    words, shortened(type), tp));
+    job.notes.push_back(of_name
+                            ? fmt::format("model.vocab {}, as {} is called, padded for {} ranks: "
+                                          "no tokenizer_type is written",
+                                          words, shortened(called), tp)
+                            : fmt::format("model.vocab {}, of tokenizer_type {}, padded for {} "
+                                          "ranks",
+                                          words, shortened(type), tp));
+  }
+
+  // ParallelMLP gives a gated layer a third of the width that is written, which keeps a plain
+  // one's parameters (megatron/model/transformer.py, __init__); the older LLaMAParallelMLP has it
+  // as written, else two thirds of four times the model's, to a multiple of 256.
+  void read_feed_forward(std::int64_t hidden) {
+    constexpr std::array<std::string_view, 5> gates{"swiglu", "geglu", "reglu", "bilinear", "glu"};
+    const bool llama = fields_.word("mlp_type", "regular") == "llama";
+    const std::string activation = fields_.word("activation", "gelu");
+    const bool gated = llama || std::ranges::find(gates, activation) != gates.end();
+    const std::int64_t usual = llama ? (8 * hidden / 3 + 255) / 256 * 256 : product({4, hidden}),
+                       written = fields_.number("intermediate_size", usual),
+                       multiple = fields_.number("mlp_multiple_of", 1);
+    const std::int64_t part = gated && !llama ? written / 3 : written;
+    const std::int64_t width = llama ? part : product({(part + multiple - 1) / multiple, multiple});
+    put("model", "ffn_hidden", width);
+    put("model", "gated_mlp", gated);
+    if (gated && !llama) {
+      job.notes.push_back(
+          fmt::format("model.ffn_hidden {}: a gated layer has a third of {}, to a multiple of {}",
+                      width, written, multiple));
+    }
   }
 
   void read_model(std::int64_t tp) {
     const std::int64_t hidden = fields_.number("hidden_size", 1),
                        heads = fields_.number("num_attention_heads", 1),
                        kv = fields_.number("num_kv_heads", heads);
-    const std::string activation = fields_.word("activation", "gelu");
-    const bool llama = fields_.word("mlp_type", "regular") == "llama" || activation == "swiglu";
     const std::string norm = fields_.word("norm", "layernorm");
     put("model", "kind", norm == "rmsnorm" ? "llama" : "gpt");
     put("model", "layers", fields_.number("num_layers", 1));
     put("model", "hidden", hidden);
     put("model", "heads", heads);
     if (kv != heads) put("model", "kv_heads", kv);
-    // Of a gated one two thirds of four times the width, to a multiple of 256.
-    const std::int64_t gated = (8 * hidden / 3 + 255) / 256 * 256;
-    put("model", "ffn_hidden",
-        fields_.number("intermediate_size", llama ? gated : product({4, hidden})));
-    put("model", "gated_mlp", llama);
+    read_feed_forward(hidden);
     if (norm != "rmsnorm") put("model", "linear_bias", "true");
     put("model", "tie_embeddings", fields_.flag("no_weight_tying", false) ? "false" : "true");
     if (fields_.flag("gpt_j_residual", false)) put("model", "parallel_block", "true");
@@ -219,15 +248,25 @@ class NeoxImport : public SettingsImport {
   bool scans_ = false;  // Mamba's layers alone
 };
 
+// The name as a key: "--encoder-num-layers:" of Megatron-LM's YAML of arguments is another.
+bool has_key(std::string_view text, std::string_view name) {
+  const auto is_part = [](char c) {
+    return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || c == '-';
+  };
+  for (std::size_t at = text.find(name); at != std::string_view::npos;
+       at = text.find(name, at + 1)) {
+    const std::string_view after = text.substr(at + name.size());
+    const bool begins = at == 0 || !is_part(text[at - 1]);
+    if (begins && (after.starts_with(':') || after.starts_with("\":"))) return true;
+  }
+  return false;
+}
+
 }  // namespace
 
 bool holds_neox(const std::string& text) {
   const auto key = [&](const char* dashes, const char* underscores) {
-    for (const char* name : {dashes, underscores}) {
-      for (const char* form : {"\"{}\":", "{}:"})
-        if (text.find(fmt::format(fmt::runtime(form), name)) != std::string::npos) return true;
-    }
-    return false;
+    return has_key(text, dashes) || has_key(text, underscores);
   };
   return key("num-layers", "num_layers") && key("num-attention-heads", "num_attention_heads") &&
          (key("pipe-parallel-size", "pipe_parallel_size") ||

@@ -4,6 +4,8 @@
 #include <doctest/doctest.h>
 
 #include "costmodel/base/error.hpp"
+#include "costmodel/model/parameter_count.hpp"
+#include "tests/costmodel/support/scenarios.hpp"
 
 namespace import_neox_test {
 
@@ -62,6 +64,28 @@ TEST_CASE("a llama, and what changes a plan changes the scenario") {
   CHECK(at(job, "training", "precision") == "bf16");
 }
 
+TEST_CASE("a gated layer has a third of the width that is written: Llama 2 7B's parameters") {
+  const std::string sizes =
+      "{\"pipe_parallel_size\": 1, \"num_layers\": 32, \"hidden_size\": 4096, "
+      "\"num_attention_heads\": 32, \"norm\": \"rmsnorm\", \"pos_emb\": \"rotary\", "
+      "\"no_weight_tying\": true, \"make_vocab_size_divisible_by\": 1, "
+      "\"activation\": \"swiglu\"";
+  ImportedJob job = import_neox(
+      sizes + ", \"intermediate_size\": 32768, \"mlp_multiple_of\": 256}\n", "llama2/7B.yml");
+  CHECK(at(job, "model", "ffn_hidden") == "11008");
+  CHECK(at(job, "model", "vocab") == "32000");  // by its folder, since no tokenizer is written
+  CHECK(job.left_out.empty());
+  set_cluster(job, "dgx-h100");
+  assume_missing(job, 8);
+  CHECK(parameter_count(scenarios::read(to_yaml(job)).model) == 6'738'415'616);
+  // Of four times the model's width where none is written.
+  CHECK(at(import_neox(sizes + "}\n", "x.yml"), "model", "ffn_hidden") == "5461");
+  CHECK(at(import_neox(sizes + "}\n", "x.yml"), "model", "vocab") == "50257");
+  // The older layer's, as written.
+  CHECK(at(import_neox(sizes + ", \"mlp_type\": \"llama\", \"intermediate_size\": 14336}\n", "x"),
+           "model", "ffn_hidden") == "14336");
+}
+
 TEST_CASE("FlashAttention and sequence parallelism change the scenario") {
   const ImportedJob job = import_neox(
       small + "  \"attention_config\": [[[\"flash\"], 44]], \"sequence_parallel\": true\n}\n",
@@ -101,6 +125,10 @@ TEST_CASE("other mixers than attention, and experts, are refused") {
     CHECK_THROWS_AS(import_neox(small + other + "\n}\n", "x.yml"), costmodel::ConfigError);
   CHECK(holds_neox(small));
   CHECK_FALSE(holds_neox("torchrun pretrain_gpt.py --num-layers 2 --num-attention-heads 2"));
+  // Megatron-LM's arguments of an encoder and a decoder as YAML.
+  CHECK_FALSE(
+      holds_neox("MODEL_ARGS:\n  --encoder-num-layers: 12\n  --num-attention-heads: 12\n"
+                 "  --tensor-model-parallel-size: 2\n"));
 }
 
 }  // namespace import_neox_test
