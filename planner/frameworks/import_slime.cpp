@@ -73,6 +73,9 @@ void translate(MegatronArguments& all) {
                number_of(all, "--n-samples-per-prompt", 1)}));
   if (all.find("--bf16") == nullptr && all.find("--fp16") == nullptr)
     all.list.push_back({"--bf16", {}, {}, ""});
+  // Its arguments.py turns the distributed optimizer on, whatever the command has.
+  if (all.find("--use-distributed-optimizer") == nullptr)
+    all.list.push_back({"--use-distributed-optimizer", {}, {}, ""});
   all.per_node = number_of(all, "--actor-num-gpus-per-node", 8);
   all.world_size = product({number_of(all, "--actor-num-nodes", 1), all.per_node});
   std::erase_if(all.list, [](const MegatronArgument& one) {

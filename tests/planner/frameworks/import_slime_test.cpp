@@ -32,6 +32,7 @@ TEST_CASE("Megatron's plan, slime's lengths, batch and devices, the model of the
   CHECK(at(job, "training", "sequence") == "8192");
   CHECK(at(job, "training", "global_batch") == "256");
   CHECK(at(job, "training", "precision") == "bf16");
+  CHECK(at(job, "plan", "zero") == "1");  // its own default, which no argument has
   CHECK(job.recipes.back() == "qwen3-4B");
   CHECK(holds_slime(script));
 }
