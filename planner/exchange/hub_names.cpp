@@ -60,11 +60,18 @@ struct FoundModel {
   bool begins = true;  // the name begins with it
 };
 
+// A debug model has its family's name and sizes of its own: "deepseek_v3-debugmodel".
+bool names_debug_model(std::string_view name) {
+  constexpr std::string_view word = "debug";
+  return !std::ranges::search(name, word, {}, small).empty();
+}
+
 // The model of ours that the name begins with, the longest: qwen2-72b, not qwen2-7b; else the
 // longest that it has further on.
 FoundModel model_in(std::string_view name, const std::vector<std::string>& models) {
   FoundModel best;
   std::size_t length = 0;
+  if (names_debug_model(name)) return best;
   for (std::size_t at = 0; at < name.size(); ++at) {
     if (at > 0 && (is_word(name[at - 1]) || !is_word(name[at]))) continue;
     for (const std::string& model : models) {

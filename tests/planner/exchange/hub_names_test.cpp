@@ -85,6 +85,8 @@ TEST_CASE("other models whose names begin so too are not taken for one") {
   CHECK(shipped("moonshotai/Kimi-K2.5") == "");
   CHECK(shipped("meta-llama/Llama-3.2-11B-Vision") == "");
   CHECK(shipped("/path/to/model") == "");
+  CHECK(shipped("deepseek_v3-debugmodel") == "");
+  CHECK(shipped("deepseek_v3_DebugModel_MTP") == "");
   CHECK(shipped("") == "");
 }
 
