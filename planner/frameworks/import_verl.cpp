@@ -75,6 +75,13 @@ class VerlImport : public SettingsImport {
     return fields_.word(name, "null") == "null" ? 1 : of(name, 1);
   }
 
+  // Of Ulysses: fsdp_sft_trainer has the setting at the top, sft_trainer among its engine's.
+  std::int64_t sequence_ranks() {
+    const std::string field = "ulysses_sequence_parallel_size";
+    if (!supervised_) return size(field.c_str());
+    return std::max(of(field, 1), of("engine." + field, 1));
+  }
+
   void read_model() {
     // Of a path with variables its last part is enough.
     const SetField* set =
@@ -95,8 +102,7 @@ class VerlImport : public SettingsImport {
         product({of("trainer.nnodes", 1), of("trainer.n_gpus_per_node", 8)});
     tp_ = megatron_ ? size("megatron.tensor_model_parallel_size") : 1;
     pp_ = megatron_ ? size("megatron.pipeline_model_parallel_size") : 1;
-    cp_ =
-        megatron_ ? size("megatron.context_parallel_size") : size("ulysses_sequence_parallel_size");
+    cp_ = megatron_ ? size("megatron.context_parallel_size") : sequence_ranks();
     const std::int64_t ep = megatron_ ? size("megatron.expert_model_parallel_size") : 1;
     put("cluster", "devices", devices);
     put("plan", "tp", tp_);

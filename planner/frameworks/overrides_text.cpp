@@ -36,7 +36,8 @@ bool is_field_letter(char c) {
 bool is_field(std::string_view text) {
   if (!std::ranges::all_of(text, is_field_letter)) return false;
   const std::size_t dot = text.find('.');
-  if (dot == std::string_view::npos) return text == "mixed_precision";
+  if (dot == std::string_view::npos)
+    return text == "mixed_precision" || text == "ulysses_sequence_parallel_size";
   static const auto known = fmt::format(" {} ", framework_words("bridge").read_as("sections"));
   return dot + 1 < text.size() &&
          known.find(fmt::format(" {} ", text.substr(0, dot))) != std::string::npos;

@@ -101,4 +101,20 @@ TEST_CASE("supervised fine-tuning has fields of its own") {
   CHECK(holds_verl("python3 -m verl.trainer.main_ppo"));
 }
 
+TEST_CASE("supervised fine-tuning with Ulysses, at the top or among its engine's settings") {
+  for (const char* field :
+       {"ulysses_sequence_parallel_size=2", "engine.ulysses_sequence_parallel_size=2"}) {
+    const ImportedJob job = import_verl(
+        std::string("torchrun --nproc_per_node=8 -m verl.trainer.fsdp_sft_trainer "
+                    "model.partial_pretrain=google/gemma-2b data.train_batch_size=64 ") +
+            field + " use_remove_padding=true\n",
+        "sft.sh");
+    CHECK(at(job, "plan", "cp") == "2");
+    CHECK(at(job, "plan", "cp_comm") == "a2a");
+    CHECK(at(job, "plan", "micro_batch") == "4");
+    CHECK(at(job, "training", "global_batch") == "64");
+    CHECK(job.left_out.empty());
+  }
+}
+
 }  // namespace import_verl_test
