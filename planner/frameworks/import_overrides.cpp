@@ -4,7 +4,9 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <array>
 #include <string_view>
+#include <utility>
 
 #include "costmodel/base/escape.hpp"
 #include "planner/exchange/fitting_adapters.hpp"
@@ -158,8 +160,12 @@ class Translation {
     const bool half = name.starts_with("fp16") || name.starts_with("16");
     add(half ? "--fp16" : "--bf16", {}, {});
     if (!half && arguments.find("--accumulate-allreduce-grads-in-fp32") == nullptr &&
-        last("trainer.plugins.grad_reduce_in_fp32").empty())
+        last("mixed_precision.grad_reduce_in_fp32", "trainer.plugins.grad_reduce_in_fp32").empty())
       add("--accumulate-allreduce-grads-in-fp32", {}, {});
+    if (name.find("nvfp4") != std::string::npos) {
+      add("--fp4-format", {"e2m1"}, {});
+      add("--fp4-recipe", {"nvfp4"}, {});
+    }
     const bool mxfp8 = name.find("mxfp8") != std::string::npos;
     if (name.find("fp8") == std::string::npos) return;
     const bool delayed = name.find("delayed") != std::string::npos;
@@ -171,8 +177,40 @@ class Translation {
          : blocks  ? "blockwise"
                    : "tensorwise"},
         {});
-    if (!blocks) add("--fp8-param-gather", {}, {});
-    if (mxfp8) add("--reuse-grad-buf-for-mxfp8-param-ag", {}, {});
+    const auto kept = [&](const char* field) { return last(field) != "false"; };
+    if (!blocks && kept("mixed_precision.fp8_param_gather")) add("--fp8-param-gather", {}, {});
+    if (mxfp8 && kept("mixed_precision.reuse_grad_buf_for_mxfp8_param_ag"))
+      add("--reuse-grad-buf-for-mxfp8-param-ag", {}, {});
+  }
+
+  // "deepseek_v3_pretrain_256gpu_gb300_fp8mx_config"; empty: its name has none, or a function
+  // computes it.
+  std::string precision_of_recipe() const {
+    constexpr std::array<std::pair<std::string_view, std::string_view>, 3> names{
+        {{"_fp8mx", "bf16_with_mxfp8_mixed"},
+         {"_fp8cs", "bf16_with_fp8_current_scaling_mixed"},
+         {"_nvfp4", "bf16_with_nvfp4_mixed"}}};
+    for (const auto& [part, recipe] : names)
+      if (!computes_precision() && text_.recipe.find(part) != std::string::npos)
+        return std::string(recipe);
+    return "";
+  }
+
+  bool computes_precision() const {
+    return std::ranges::any_of(text_.computed, [](const std::string& line) {
+      return line.starts_with("mixed_precision = ");
+    });
+  }
+
+  void add_unnamed_precision() {
+    const std::string called = precision_of_recipe();
+    add_named_precision(called.empty() ? "bf16_mixed" : called);
+    arguments.notes.push_back(
+        computes_precision()
+            ? "the precision is computed: taken as bf16_mixed, with gradients in fp32"
+        : called.empty() ? "no override names a precision: bf16_mixed, as recipes have it"
+                         : fmt::format("no override names a precision: {}, as {} is called", called,
+                                       shortened(text_.recipe)));
   }
 
   void add_precision() {
@@ -183,8 +221,7 @@ class Translation {
     if (!name.empty() && name != "32") {
       add_named_precision(name);
     } else if (!said && name.empty()) {
-      add_named_precision("bf16_mixed");
-      arguments.notes.emplace_back("no override names a precision: bf16_mixed, as recipes have it");
+      add_unnamed_precision();
     }
     const bool wide = arguments.find("--accumulate-allreduce-grads-in-fp32") != nullptr;
     if (arguments.find("--bf16") != nullptr && !wide) add("--grad-reduce-in-bf16", {}, {});
@@ -252,6 +289,36 @@ void read_adapters(const OverridesText& text, ImportedJob& job) {
   training->set("fine_tuning", std::move(tuning));
 }
 
+// Of keys that a recipe may set, those whose argument no field here is.
+std::string keys_of_recipe(const OverridesText& text) {
+  constexpr std::array<std::pair<std::string_view, std::string_view>, 12> keys{
+      {{"--tensor-model-parallel-size", "plan.tp"},
+       {"--pipeline-model-parallel-size", "plan.pp"},
+       {"--context-parallel-size", "plan.cp"},
+       {"--micro-batch-size", "plan.micro_batch"},
+       {"--use-distributed-optimizer", "plan.zero"},
+       {"--recompute-granularity", "plan.recompute"},
+       {"--sequence-parallel", "plan.sequence_parallel"},
+       {"--moe-token-dispatcher-type", "plan.dispatcher"},
+       {"--cross-entropy-loss-fusion", "training.loss"},
+       {"--overlap-grad-reduce", "training.overlap.overlap_grad_reduce"},
+       {"--tp-comm-overlap", "training.overlap.tp_comm_overlap"},
+       {"--cuda-graph-impl", "training.overlap.cuda_graph"}}};
+  const auto sets = [&](std::string_view flag) {
+    return std::ranges::any_of(override_words(), [&](const OverrideWord& word) {
+      return word.flag == flag && std::ranges::any_of(text.fields, [&](const SetField& one) {
+               return one.field == word.bridge || one.field == word.nemo;
+             });
+    });
+  };
+  std::string list;
+  for (const auto& [flag, key] : keys) {
+    const bool other = key == "plan.dispatcher" && !sets("--expert-model-parallel-size");
+    if (!other && !sets(flag)) list += fmt::format("{}{}", list.empty() ? "" : ", ", key);
+  }
+  return list;
+}
+
 }  // namespace
 
 bool holds_bridge_overrides(const std::string& text) {
@@ -281,10 +348,11 @@ ImportedJob import_overrides(const std::string& text, const std::string& file) {
   replace_model(read, job);
   if (!read.recipe.empty()) job.recipes.push_back(read.recipe);
   if (!read.recipe.empty() && !read.recipe.starts_with("vanilla_gpt")) {
+    const std::string keys = keys_of_recipe(read);
     job.notes.push_back(
         fmt::format("what no override says, {} says, which is not known here: Megatron Core's "
-                    "defaults stand instead",
-                    shortened(read.recipe)));
+                    "defaults stand instead{}{}",
+                    shortened(read.recipe), keys.empty() ? "" : ", of ", keys));
   }
   if (read.by_variable) job.notes.emplace_back(world_size_note);
   if (read.branches) {

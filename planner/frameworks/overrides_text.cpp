@@ -151,45 +151,6 @@ bool is_variable(std::string_view value) {
          std::ranges::all_of(value, [](char c) { return is_field_letter(c) && c != '.'; });
 }
 
-// "    cfg.model.num_layers = 8", whatever the object is called.
-void read_line(std::string_view line, const Mark& mark, OverridesText& out) {
-  line = trimmed(without_comment(line));
-  const std::size_t equals = line.find('=');
-  if (equals == std::string_view::npos || line.substr(equals).starts_with("==")) return;
-  const std::string_view name = trimmed(line.substr(0, equals));
-  const std::string_view value = trimmed(line.substr(equals + 1));
-  if (read_call(line, mark, out) || !std::ranges::all_of(name, is_field_letter)) return;
-  const bool recipe = value.find("pretrain_") != std::string_view::npos;
-  if ((name == "cfg" || name == "config" || name == "recipe") && recipe) {
-    out.recipe = recipe_of(value);
-    const std::int64_t nodes = number_after(value, "num_nodes="),
-                       each = number_after(value, "num_gpus_per_node=");
-    if (nodes > 0 && each > 0) {
-      out.world_size = nodes * each;
-      out.per_node = each;
-    }
-    return;
-  }
-  const std::size_t dot = name.find('.');
-  if (dot == std::string_view::npos || equals + 1 == line.size() || line[equals - 1] != ' ') return;
-  const std::string_view field = name.substr(dot + 1);
-  if (!is_field(field)) return;
-  const bool list = value.starts_with('(') || value.starts_with('[') || is_quoted(value);
-  const std::size_t call = list ? std::string_view::npos : value.find('(');
-  const bool named = value.starts_with("bf16") || value.starts_with("fp16");
-  if (field == "mixed_precision" && call != std::string_view::npos) {
-    if (named)
-      out.fields.push_back({std::string(field), {std::string(value.substr(0, call))}, mark, ""});
-    return;
-  }
-  const bool sum = !list && value.find_first_of(" +*/") != std::string_view::npos;
-  if (call != std::string_view::npos || sum || (!list && is_variable(value))) {
-    out.computed.push_back(shortened(fmt::format("{} = {}", field, value), 100));
-  } else {
-    out.fields.push_back({std::string(field), values_of(value), mark, ""});
-  }
-}
-
 // "tp_comm_overlap=True, x=[a, b]" at its commas outside brackets.
 std::vector<std::string_view> arguments_of(std::string_view text) {
   std::vector<std::string_view> arguments;
@@ -204,6 +165,106 @@ std::vector<std::string_view> arguments_of(std::string_view text) {
     from = i + 1;
   }
   return arguments;
+}
+
+// What a function of Megatron-Bridge's own sets, whose name is a word of configs/frameworks.
+void add_settings_of(std::string_view function, const Mark& mark, OverridesText& out) {
+  std::string_view rest = framework_words("bridge").read_as(function);
+  if (rest == function) return;
+  while (!rest.empty()) {
+    const std::size_t end = std::min(rest.find_first_of(" \n"), rest.size());
+    const std::size_t equals = rest.find('=');
+    if (equals < end)
+      out.fields.push_back({std::string(rest.substr(0, equals)),
+                            values_of(rest.substr(equals + 1, end - equals - 1)), mark, ""});
+    rest.remove_prefix(std::min(end + 1, rest.size()));
+  }
+}
+
+// "_llama_benchmark_common(cfg)", which a family's folder adds to: what all benchmarks set.
+bool read_benchmark(std::string_view line, const Mark& mark, OverridesText& out) {
+  constexpr std::string_view all = "_benchmark_common", kernel = "cross_entropy_impl=";
+  const std::size_t call = line.find('(');
+  if (call == std::string_view::npos || !line.substr(0, call).ends_with(all)) return false;
+  if (!std::ranges::all_of(line.substr(0, call), is_field_letter)) return false;
+  add_settings_of(all, mark, out);
+  for (const auto argument : arguments_of(line.substr(call + 1, line.rfind(')') - call - 1))) {
+    const std::string_view set = trimmed(argument);
+    if (set.starts_with(kernel))
+      out.fields.push_back(
+          {"model.cross_entropy_fusion_impl", {item_of(set.substr(kernel.size()))}, mark, ""});
+  }
+  return true;
+}
+
+// "bf16_with_mxfp8_mixed()", or what a function of the benchmarks returns:
+// _perf_precision("nvfp4").
+void read_called_precision(std::string_view value, const Mark& mark, OverridesText& out) {
+  const std::size_t call = value.find('(');
+  const std::string function(value.substr(0, call));
+  const std::string argument = item_of(value.substr(call + 1, value.rfind(')') - call - 1));
+  const std::string named = argument.empty() ? function : function + "." + argument;
+  if (function.starts_with("bf16") || function.starts_with("fp16")) {
+    out.fields.push_back({"mixed_precision", {function}, mark, ""});
+  } else if (framework_words("bridge").read_as(named) != named) {
+    add_settings_of(named, mark, out);
+  } else if (function != "MixedPrecisionConfig") {  // whose fields are set one by one
+    out.computed.push_back(shortened(fmt::format("mixed_precision = {}", value), 100));
+  }
+}
+
+// The recipe that a file begins with, which may be one of its own, whose fields stand before this:
+// what every recipe of pretraining sets, but the bare one, counts less than all of them.
+void read_recipe(std::string_view value, const Mark& mark, OverridesText& out) {
+  constexpr std::string_view with_batch = "_with_global_batch_size(";
+  if (value.starts_with(with_batch) && value.ends_with(')')) {
+    value = value.substr(with_batch.size(), value.size() - with_batch.size() - 1);
+    const auto arguments = arguments_of(value);
+    out.fields.push_back({"train.global_batch_size", {item_of(arguments.back())}, mark, ""});
+    value = trimmed(arguments.front());
+  }
+  out.recipe = recipe_of(value);
+  if (out.recipe.find("_pretrain_") != std::string::npos &&
+      !out.recipe.starts_with("vanilla_gpt")) {
+    OverridesText usual;
+    add_settings_of("_pretrain_common", mark, usual);
+    out.fields.insert(out.fields.begin(), usual.fields.begin(), usual.fields.end());
+  }
+  const std::int64_t nodes = number_after(value, "num_nodes="),
+                     each = number_after(value, "num_gpus_per_node=");
+  if (nodes > 0 && each > 0) {
+    out.world_size = nodes * each;
+    out.per_node = each;
+  }
+}
+
+// "    cfg.model.num_layers = 8", whatever the object is called.
+void read_line(std::string_view line, const Mark& mark, OverridesText& out) {
+  line = trimmed(without_comment(line));
+  if (read_benchmark(line, mark, out)) return;
+  const std::size_t equals = line.find('=');
+  if (equals == std::string_view::npos || line.substr(equals).starts_with("==")) return;
+  const std::string_view name = trimmed(line.substr(0, equals));
+  const std::string_view value = trimmed(line.substr(equals + 1));
+  if (read_call(line, mark, out) || !std::ranges::all_of(name, is_field_letter)) return;
+  const bool recipe = value.find("pretrain_") != std::string_view::npos;
+  if ((name == "cfg" || name == "config" || name == "recipe") && recipe) {
+    return read_recipe(value, mark, out);
+  }
+  const std::size_t dot = name.find('.');
+  if (dot == std::string_view::npos || equals + 1 == line.size() || line[equals - 1] != ' ') return;
+  const std::string_view field = name.substr(dot + 1);
+  if (!is_field(field)) return;
+  const bool list = value.starts_with('(') || value.starts_with('[') || is_quoted(value);
+  const std::size_t call = list ? std::string_view::npos : value.find('(');
+  if (field == "mixed_precision" && call != std::string_view::npos)
+    return read_called_precision(value, mark, out);
+  const bool sum = !list && value.find_first_of(" +*/") != std::string_view::npos;
+  if (call != std::string_view::npos || sum || (!list && is_variable(value))) {
+    out.computed.push_back(shortened(fmt::format("{} = {}", field, value), 100));
+  } else {
+    out.fields.push_back({std::string(field), values_of(value), mark, ""});
+  }
 }
 
 // "cfg.comm_overlap = CommOverlapConfig(tp_comm_overlap=True)" is a field an argument, and so is

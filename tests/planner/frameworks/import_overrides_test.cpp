@@ -118,6 +118,62 @@ TEST_CASE("Python that sets fields is read too") {
   CHECK(training->find("loss")->text == "unfused");
 }
 
+TEST_CASE(
+    "a benchmark's precision is that of the function that it calls; its base recipe is noted") {
+  const auto training_of = [](const std::string& precision) {
+    const ImportedJob job = planner::import_overrides(
+        "cfg = llama31_405b_pretrain_config()\n"
+        "cfg.mixed_precision = " +
+            precision +
+            "\ncfg.model.tensor_model_parallel_size = 4\n"
+            "cfg.model.sequence_parallel = True\n"
+            "_llama_benchmark_common(cfg)\n",
+        "x.py");
+    CHECK(job.scenario.find("plan")->find("zero")->text == "1");
+    const std::string& note = job.notes.back();
+    CHECK_MESSAGE(fixtures::contains(note, "llama31_405b_pretrain_config"), note);
+    CHECK_MESSAGE(
+        fixtures::contains(
+            note, "of plan.pp, plan.cp, plan.micro_batch, plan.recompute, training.overlap"),
+        note);
+    CHECK_FALSE(fixtures::contains(note, "plan.zero"));
+    CHECK(job.notes.size() == 1);
+    return *job.scenario.find("training");
+  };
+  const std::pair<const char*, const char*> precisions[] = {
+      {"_perf_precision(\"bf16\")", "bf16"},   {"_perf_precision(\"fp8_cs\")", "fp8"},
+      {"_perf_precision(\"fp8_ds\")", "fp8"},  {"_perf_precision(\"fp8_mx\")", "mxfp8"},
+      {"_perf_precision(\"nvfp4\")", "nvfp4"}, {"_gpt_oss_20b_fp8mx_precision()", "mxfp8"}};
+  for (const auto& [call, precision] : precisions) {
+    const costmodel::Value training = training_of(call);
+    CHECK_MESSAGE(training.find("precision")->text == precision, call);
+    CHECK_MESSAGE(training.find("gradient_precision")->text == "bf16", call);
+  }
+  CHECK(training_of("bf16_with_mxfp8_mixed()").find("gradient_precision")->text == "fp32");
+  CHECK(training_of("_perf_precision(\"fp8_mx\")").find("parameter_gather_precision") != nullptr);
+  CHECK(training_of("_gpt_oss_20b_fp8mx_precision()").find("parameter_gather_precision") ==
+        nullptr);
+  // Which calls one of another file, with another batch.
+  const ImportedJob other = planner::import_overrides(
+      "cfg = _with_global_batch_size(qwen3_pretrain_8gpu_b200_fp8mx_config(), 512)\n"
+      "cfg.model.pipeline_model_parallel_size = 1\n",
+      "x.py");
+  CHECK(other.scenario.find("training")->find("global_batch")->text == "512");
+  CHECK(other.scenario.find("training")->find("precision")->text == "mxfp8");
+  CHECK(other.recipes.front() == "qwen3_pretrain_8gpu_b200_fp8mx_config");
+  // What every recipe sets counts less than one of the same file, which stands before its call.
+  const ImportedJob own = planner::import_overrides(
+      "cfg.ddp.overlap_grad_reduce = False\ncfg = x_pretrain_config()\n", "x.py");
+  CHECK(own.scenario.find("training")->find("overlap")->find("overlap_grad_reduce")->text ==
+        "false");
+  const ImportedJob unknown = planner::import_overrides(
+      "cfg = x_pretrain_config()\ncfg.mixed_precision = my_precision(3)\n"
+      "cfg.train.micro_batch_size = 1\n",
+      "x.py");
+  CHECK(unknown.left_out.front() == "mixed_precision = my_precision(3): it is computed");
+  CHECK(fixtures::contains(unknown.notes.front(), "the precision is computed"));
+}
+
 TEST_CASE("a plan comes back upon the stack that priced it, Megatron-Bridge's own or another") {
   for (const char* stack : {"megatron-bridge", "megatron-core-2026", "nemo-2025",
                             "{base: megatron-core-2025, fused_rotary: false}"}) {
