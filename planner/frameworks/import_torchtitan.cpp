@@ -11,6 +11,7 @@
 #include "costmodel/base/error.hpp"
 #include "costmodel/base/escape.hpp"
 #include "costmodel/base/path.hpp"
+#include "costmodel/config/everyday_name.hpp"
 #include "planner/exchange/hub_names.hpp"
 #include "planner/exchange/lines.hpp"
 #include "planner/exchange/shell_script.hpp"
@@ -185,20 +186,55 @@ class TorchtitanImport : public SettingsImport {
                     global / a_step));
   }
 
-  void read_precision() {
+  // Of TOML by their names ("quantize.linear.float8"), of Python by their classes
+  // ("Float8LinearConverter").
+  std::string read_converters() {
     const bool full = fields_.word("training.mixed_precision_param", "bfloat16") == "float32";
     const SetField* converters = fields_.find("model.converters");
     std::string precision = full ? "fp32" : "bf16";
-    for (const auto& one :
-         converters == nullptr ? std::vector<std::string>{} : converters->values) {
-      const bool float8 = one.find("float8") != std::string::npos;
-      const bool block = one.ends_with("mx") || one.ends_with("mxfp8");
-      if (float8 || block) {
-        precision = float8 ? "fp8" : "mxfp8";
-      } else {
+    if (converters == nullptr) return precision;
+    bool products = false, experts = false;
+    for (const auto& one : converters->values) {
+      const std::string kind = lower_case(one);
+      const auto holds = [&](const char* word) { return kind.find(word) != std::string::npos; };
+      const bool float8 = holds("float8"), four = holds("nvfp4");
+      if (!float8 && !four && !holds("mxfp8") && !kind.ends_with("mx")) {
         leave_out("model.converters = " + shortened(one), "no key says it");
+        continue;
       }
+      precision = float8 ? "fp8" : four ? "nvfp4" : "mxfp8";
+      (holds("grouped") || holds("moe") ? experts : products) = true;
     }
+    if (!converters->unknown.empty())
+      leave_out(fields_.written("model.converters"), "the list is not written in the call");
+    if (flavor_ != nullptr && flavor_->experts > 0 && products != experts) {
+      job.notes.push_back(fmt::format("only {} are converted: all products are priced in {}",
+                                      products ? "products outside the experts" : "the experts'",
+                                      precision));
+    }
+    return precision;
+  }
+
+  // Which parts of the model a converter leaves out, or which it converts.
+  void read_converted_parts(bool narrow) {
+    static constexpr std::array<std::string_view, 9> usual{
+        "output", "lm_head",   "router.gate",    "experts",     "auto_filter_small_kn",
+        "layers", "attention", "shared_experts", "feed_forward"};
+    for (const char* where :
+         {"quantize.linear.float8.filter_fqns", "quantize.linear.mx.filter_fqns",
+          "quantize.grouped_mm.float8.fqns", "quantize.grouped_mm.mx.fqns"}) {
+      const SetField* set = fields_.find(where);
+      const bool shipped = set == nullptr || (set->unknown.empty() &&
+                                              std::ranges::all_of(set->values, [](const auto& one) {
+                                                return std::ranges::find(usual, one) != usual.end();
+                                              }));
+      if (!shipped && narrow)
+        leave_out(fields_.written(where), "what is converted is taken as in the shipped files");
+    }
+  }
+
+  void read_precision() {
+    const std::string precision = read_converters();
     put("training", "precision", precision);
     put("training", "gradient_precision",
         fields_.word("training.mixed_precision_reduce", "float32") == "bfloat16" ? "bf16" : "fp32");
@@ -206,18 +242,7 @@ class TorchtitanImport : public SettingsImport {
     fields_.flag(linear + "precompute_float8_dynamic_scale_for_fsdp", false);
     const bool gathers = fields_.flag(linear + "enable_fsdp_float8_all_gather", false);
     if (precision == "fp8" && gathers) put("training", "parameter_gather_precision", "fp8");
-    for (const char* where :
-         {"quantize.linear.float8.filter_fqns", "quantize.linear.mx.filter_fqns",
-          "quantize.grouped_mm.float8.fqns", "quantize.grouped_mm.mx.fqns"}) {
-      const SetField* set = fields_.find(where);
-      const bool usual =
-          set == nullptr || std::ranges::all_of(set->values, [](const std::string& part) {
-            return part == "output" || part == "lm_head" || part == "router.gate" ||
-                   part == "experts" || part == "auto_filter_small_kn";
-          });
-      if (!usual && precision != "bf16" && precision != "fp32")
-        leave_out(fields_.written(where), "what is in 8 bits is taken as in the shipped files");
-    }
+    read_converted_parts(precision != "bf16" && precision != "fp32");
     if (fields_.word("training.dtype", "float32") == "bfloat16")
       leave_out(fields_.written("training.dtype"), "no key says training without fp32 parameters");
   }
@@ -232,6 +257,8 @@ class TorchtitanImport : public SettingsImport {
       const bool settings = name.find("ActivationCheckpointConfig") != std::string::npos;
       if (name.find("Full") != std::string::npos) {
         mode = "full";
+      } else if (name == "SelectiveAC" || name.ends_with("SelectiveAC.Config")) {
+        mode = "selective";  // TOML's of each operator: every second product is recomputed
       } else if (!settings && name != "null") {
         leave_out("activation_checkpoint = " + shortened(name), "no key says this policy");
       }
@@ -257,16 +284,18 @@ class TorchtitanImport : public SettingsImport {
     const std::int64_t ep = fields_.number("parallelism.expert_parallel_degree", 1);
     const std::int64_t etp =
         fields_.number("parallelism.expert_tensor_parallel_degree", ep == 1 ? d_.tp : 1);
-    const std::string backend =
-        fields_.word("parallelism.expert_parallel_comm_backend", "standard");
+    // An argument of the call that builds the model since 2026.
+    const char* const where = fields_.has("model.moe_comm_backend")
+                                  ? "model.moe_comm_backend"
+                                  : "parallelism.expert_parallel_comm_backend";
+    const std::string backend = fields_.word(where, "standard");
     const bool experts = flavor_ == nullptr ? said : flavor_->experts > 0;
     if (!experts) return;
     put("plan", "ep", ep);
     put("plan", "etp", etp);
     flex_dispatcher_ = backend == "deepep" || backend == "hybridep";
     const bool known = backend == "standard" || flex_dispatcher_;
-    if (!known)
-      leave_out(fields_.written("parallelism.expert_parallel_comm_backend"), "taken as standard");
+    if (!known) leave_out(fields_.written(where), "taken as standard");
     put("plan", "dispatcher", flex_dispatcher_ ? backend : "alltoall");
   }
 

@@ -21,6 +21,7 @@ using namespace costmodel;
 namespace {
 
 constexpr std::size_t deepest = 64;  // brackets in brackets
+constexpr std::string_view converter_end = "Converter", config_class = ".Config";
 
 // A name (dots included), a number, a string without its quotes, or a single character.
 struct Token {
@@ -191,12 +192,25 @@ class Reader {
     open_.push_back(std::move(bracket));
   }
 
+  static bool builds_model(std::string_view call) {
+    const std::string_view last = call.substr(call.rfind('.') + 1);
+    return last == "build_model_config" || last == "model_registry";
+  }
+
   void call(const Token& name) {
     at_ += 2;
+    add_converter(name);
     push({name.text, '(', name.mark});
     const std::string last = name.text.substr(name.text.rfind('.') + 1);
-    const bool builds = last == "build_model_config" || last == "model_registry";
-    if (builds) skip_lines();
+    const bool builds = builds_model(name.text);
+    if (builds) {
+      // Another model is built without what the one before it was built with.
+      std::erase_if(fields_, [](const SetField& set) {
+        const bool named = set.field == "model.name" || set.field == "model.flavor";
+        return (set.field.starts_with("model.") && !named) || set.field.starts_with("converter.");
+      });
+      skip_lines();
+    }
     if (builds && now().kind == Token::Kind::string) {
       model(name_, now().text, name.mark);
     } else if (const std::size_t bar = last.rfind('_');
@@ -208,6 +222,34 @@ class Reader {
                              [](unsigned char c) { return static_cast<char>(std::toupper(c)); });
       model(last.substr(0, bar), flavor, name.mark);
     }
+  }
+
+  // One of the list of converters that a model is built with: "MXFP8LinearConverter.Config(".
+  void add_converter(const Token& name) {
+    if (!name.text.ends_with(config_class)) return;
+    std::string kind = name.text.substr(0, name.text.size() - config_class.size());
+    kind.erase(0, kind.rfind('.') + 1);
+    const bool listed = std::ranges::any_of(
+        open_, [](const Bracket& bracket) { return builds_model(bracket.call); });
+    if (!listed || !kind.ends_with(converter_end)) return;
+    const auto list = std::ranges::find(fields_, "model.converters", &SetField::field);
+    if (list == fields_.end()) {
+      fields_.push_back({"model.converters", {kind}, name.mark, ""});
+    } else {
+      list->values.push_back(kind);
+    }
+  }
+
+  // Of an argument of the call that builds the model, or of a converter in it; empty: of neither.
+  std::string model_field(const std::string& argument) const {
+    const std::string& call = open_.back().call;
+    const bool listed = argument == "converters" && is(now(), "[");
+    if (builds_model(call)) return listed ? "" : "model." + argument;
+    const bool chooses = argument == "fqns" || argument == "filter_fqns";
+    const std::string end = fmt::format("{}{}", converter_end, config_class);
+    if (!call.ends_with(end) || !chooses) return "";
+    const std::string kind = call.substr(0, call.size() - end.size());
+    return fmt::format("converter.{}.{}", kind.substr(kind.rfind('.') + 1), argument);
   }
 
   void model(const std::string& name, const std::string& flavor, const Mark& mark) {
@@ -222,14 +264,18 @@ class Reader {
     const bool argument = !open_.empty() && !open_.back().call.empty();
     if (argument) {
       const std::string_view section = section_of_class(open_.back().call);
-      if (!section.empty()) field = fmt::format("{}.{}", section, name.text);
+      field = section.empty() ? model_field(name.text) : fmt::format("{}.{}", section, name.text);
       if (name.text == "activation_checkpoint" || name.text == "compile") field = name.text;
     } else {
       field = field_of(name.text);
     }
-    if (field.empty()) return;
-    SetField set{field, {}, name.mark, ""};
-    if (field == "activation_checkpoint" || field == "compile") {
+    // All of a section has its settings as arguments: "config.training = TrainingConfig(".
+    const bool section =
+        now().kind == Token::Kind::name && is(next(), "(") && section_of_class(now().text) == field;
+    const bool policies = field == "activation_checkpoint" || field == "compile";
+    if (field.empty() || (section && !policies)) return;
+    SetField set{field, {}, name.mark, "", field};
+    if (policies) {
       policy(set);
     } else {
       value(set);

@@ -215,6 +215,55 @@ TEST_CASE("a Python configuration is read without being executed") {
   CHECK(job.left_out.front() == "parallelism.fsdp_defer_gradient_reduction = true: no key says it");
 }
 
+TEST_CASE("selective recomputation of a Python configuration is TOML's of each operator") {
+  const ImportedJob job = import_torchtitan(
+      "from torchtitan.models.llama3 import model_registry\n"
+      "config = Trainer.Config(model_spec=model_registry(\"8B\"),\n"
+      "    training=TrainingConfig(num_tokens_per_microbatch_per_dp_rank=8192),\n"
+      "    parallelism=ParallelismConfig(), activation_checkpoint=SelectiveAC.Config())\n",
+      "x.py");
+  CHECK(of(job, "plan", "recompute") == "selective");
+  CHECK(job.left_out.empty());
+}
+
+TEST_CASE("converters and the exchange of experts of the call that builds a Python model") {
+  const auto built = [](const std::string& arguments) {
+    return import_torchtitan(
+        "from torchtitan.models.deepseek_v3 import model_registry\n"
+        "def recipe():\n"
+        "    config = Trainer.Config(model_spec=model_registry(\"16B\", "
+        "moe_comm_backend=\"deepep\",\n"
+        "        converters=[Float8LinearConverter.Config()]))\n"
+        "    config.parallelism = ParallelismConfig(expert_parallel_degree=8)\n"
+        "    config.model_spec = model_registry(\"16B\", attn_backend=\"flex\"" +
+            arguments + ")\n",
+        "x.py");
+  };
+  const std::string experts =
+      ", converters=[\n Float8LinearConverter.Config(filter_fqns=[\"lm_head\"], emulate=f(1)),\n"
+      " Float8GroupedExpertsConverter.Config(model_compile_enabled=(a.b and \"c\" in d))]";
+  CHECK(of(built(""), "training", "precision") == "bf16");  // the last call's, which has none
+  CHECK(of(built(""), "plan", "dispatcher") == "alltoall");
+  CHECK(of(built(experts), "training", "precision") == "fp8");
+  CHECK(built(experts).left_out.empty());
+  const ImportedJob linear = built(", converters=[MXFP8LinearConverter.Config()]");
+  CHECK(of(linear, "training", "precision") == "mxfp8");
+  CHECK(linear.notes.front() ==
+        "only products outside the experts are converted: all products are priced in mxfp8");
+  const ImportedJob four = built(", converters=[NVFP4LinearConverter.Config(fqns=fqns)]");
+  CHECK(of(four, "training", "precision") == "nvfp4");
+  CHECK(four.left_out.front().starts_with("converter.NVFP4Linear.fqns = fqns: what is converted"));
+  CHECK(built(", converters=mine").left_out.front() ==
+        "model.converters = mine: the list is not written in the call");
+  for (const char* backend : {"hybridep", "deepep"})
+    CHECK(of(built(std::string(", moe_comm_backend=\"") + backend + "\""), "plan", "dispatcher") ==
+          backend);
+  const ImportedJob other = built(", moe_comm_backend=\"minimal_async_ep\", num_mtp_layers=1");
+  REQUIRE(other.left_out.size() == 2);
+  CHECK(other.left_out.front() == "model.moe_comm_backend = minimal_async_ep: taken as standard");
+  CHECK(other.left_out.back().starts_with("model.num_mtp_layers = 1: "));
+}
+
 TEST_CASE("a command: the configuration that torchtitan ships, and what is set after it") {
   const std::string script =
       "#!/bin/bash\nNGPU=16 "

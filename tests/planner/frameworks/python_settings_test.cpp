@@ -45,6 +45,7 @@ TEST_CASE("assignments and keyword arguments") {
   CHECK(last(fields, "model.name") == "llama3");
   CHECK(last(fields, "model.flavor") == "70B");
   CHECK(last(fields, "training.steps") == "42");
+  CHECK(last(fields, "parallelism") == "absent");
   CHECK(last(fields, "parallelism.tensor_parallel_degree") == "8");
   CHECK(last(fields, "parallelism.enable_sequence_parallel") == "false");
   CHECK(last(fields, "parallelism.pipeline_parallel_module_fqns_per_model_part") == "a b|c");
@@ -52,6 +53,23 @@ TEST_CASE("assignments and keyword arguments") {
   CHECK(last(fields, "compile") == "CompileConfig");
   CHECK(last(fields, "compile.enable_async_tensor_parallel") == "true");
   CHECK(last(fields, "activation_checkpoint") == "null");
+}
+
+TEST_CASE("a model's converters are those of the last call that builds it") {
+  const std::string first =
+      "spec = model_registry(\"8B\", converters=[A.B.LoRAConverter.Config(rank=8)], x=3)\n";
+  auto fields = read_python_settings(first, "a/llama3/config_registry.py");
+  CHECK(last(fields, "model.name") == "llama3");
+  CHECK(last(fields, "model.converters") == "LoRAConverter");
+  CHECK(last(fields, "model.x") == "3");
+  fields = read_python_settings(first + "c.model_spec = model_registry(\"70B\")\n",
+                                "a/llama3/config_registry.py");
+  CHECK(last(fields, "model.flavor") == "70B");
+  CHECK(last(fields, "model.converters") == "absent");
+  // Of no call that builds a model.
+  fields = read_python_settings("x = f(converters=[Float8LinearConverter.Config(fqns=[\"a\"])])\n",
+                                "x.py");
+  CHECK(last(fields, "model.converters") == "absent");
 }
 
 TEST_CASE("quotes and brackets that are not closed are refused where they open") {
