@@ -171,16 +171,21 @@ void put_swift_adapters(ImportedJob& job, const Dialect& in) {
   training->find("stack")->set("adapters", std::move(adapters));
 }
 
-void name_swift_model(ImportedJob& job, const Dialect& in) {
-  std::string name = in.word("model", in.word("mcore_model", in.word("load")));
-  for (const char* converted : {"-mcore", "-Mcore"})
-    if (const auto at = name.rfind(converted); at != std::string::npos) name.erase(at);
+// The arguments have no sizes: the model is one of a hub.
+void name_hubs_model(ImportedJob& job, std::string name) {
   job.scenario.set("model", Value{});
   std::erase_if(job.missing, [](const MissingKey& one) { return one.key.starts_with("model."); });
   miss_key(job, "model", "base",
            fmt::format("{}: --set model=NAME",
                        name.empty() ? "no setting names the model" : shortened(name)));
   name_model(job, std::move(name));
+}
+
+void name_swift_model(ImportedJob& job, const Dialect& in) {
+  std::string name = in.word("model", in.word("mcore_model", in.word("load")));
+  for (const char* converted : {"-mcore", "-Mcore"})
+    if (const auto at = name.rfind(converted); at != std::string::npos) name.erase(at);
+  name_hubs_model(job, std::move(name));
 }
 
 // swift/megatron/arguments/megatron_args.py, the defaults that are not Megatron-LM's.
@@ -248,11 +253,53 @@ void add_nemo_training(Dialect& in) {
   if (!in.on("model.overlap_p2p_comm")) in.add("--no-overlap-p2p-communication");
 }
 
-std::int64_t number_in(const Dialect& in, const char* field) {
+std::int64_t number_in(const Dialect& in, const char* field, std::int64_t otherwise = 0) {
   const std::string text = in.word(field);
   const bool number =
       !text.empty() && text.size() < 8 && text.find_first_not_of("0123456789") == std::string::npos;
-  return number ? std::stoll(text) : 0;
+  return number ? std::stoll(text) : otherwise;
+}
+
+// What LLaMA-Factory reads itself, or what is read here next to the arguments.
+bool is_factory_setting(std::string_view name) {
+  constexpr std::array<std::string_view, 10> own{
+      "model_name_or_path", "stage",        "finetuning_type",
+      "flash_attn",         "packing",      "per_device_train_batch_size",
+      "neat_packing",       "gradient_acc", "lora_",
+      "mixed_precision"};
+  return is_harmless_to_trainer(name) ||
+         std::ranges::any_of(own, [&](std::string_view begin) { return name.starts_with(begin); });
+}
+
+// mcore_adapter/training_args.py, the defaults that are not Megatron-LM's; of Megatron-Bridge, the
+// other library that these files are for (hparams/megatron_bridge_args.py), a precision's name.
+void add_factory_defaults(Dialect& in, std::int64_t micro) {
+  in.add("--micro-batch-size", {std::to_string(micro)});
+  in.add_usual("--seq-length", {"2048"});
+  if (number_in(in, "expert_model_parallel_size") > 1) {
+    in.add_usual("--moe-token-dispatcher-type", {"allgather"});
+    in.add_usual("--expert-tensor-parallel-size", {"1"});
+  }
+  if (!in.on("bias_activation_fusion")) in.add_usual("--no-bias-swiglu-fusion");
+  if (!in.on("apply_rope_fusion")) in.add_usual("--no-rope-fusion");
+  if (in.word("mixed_precision").starts_with("bf16")) in.add_usual("--bf16");
+  if (in.arguments.find("--bf16") != nullptr) in.add_usual("--accumulate-allreduce-grads-in-fp32");
+}
+
+void put_factory_adapters(ImportedJob& job, const Dialect& in) {
+  const std::string rank = in.word("lora_rank", "8");
+  Value tuning;
+  tuning.set("method", scalar_value("lora"));
+  tuning.set("rank", scalar_value(rank));
+  tuning.set("alpha", scalar_value(in.word("lora_alpha",
+                                           std::to_string(2 * number_in(in, "lora_rank", 8)))));
+  tuning.set("targets", scalar_value("all-linear"));
+  job.scenario.find("training")->set("fine_tuning", std::move(tuning));
+  const SetField* targets = in.find("lora_target");
+  if (targets != nullptr && sole_value(*targets) != "all") {
+    job.left_out.push_back(
+        fmt::format("lora_target {}: taken as all linear layers", shortened(sole_value(*targets))));
+  }
 }
 
 }  // namespace
@@ -351,6 +398,45 @@ ImportedJob import_nemo_yaml(const std::string& text, const std::string& file) {
   ImportedJob job = import_megatron(in.arguments);
   job.format = JobFormat::nemo;
   job.scenario.find("training")->find("stack")->set("base", scalar_value("nemo-2024"));
+  return job;
+}
+
+bool holds_factory_megatron(const std::string& text) {
+  return std::ranges::any_of(
+      std::to_array({"tensor_model_parallel_size:", "pipeline_model_parallel_size:",
+                     "expert_model_parallel_size:", "use_distributed_optimizer:"}),
+      [&](const char* key) { return has_line(text, key); });
+}
+
+ImportedJob import_factory_megatron(const std::string& text, const std::string& file) {
+  Dialect in(read_yaml(text, file));
+  for (const SetField& set : in.fields())
+    if (!is_factory_setting(set.field)) in.translate(set.field, set);
+  const std::string stage = in.word("stage", "sft");
+  // A pair of samples is two sequences of a micro-batch.
+  const bool pairs = stage == "dpo" || stage == "rm";
+  constexpr std::int64_t usual = 8;  // transformers' TrainingArguments
+  const std::int64_t micro =
+      product({pairs ? 2 : 1, number_in(in, "per_device_train_batch_size", usual)});
+  add_factory_defaults(in, micro);
+  const bool adapts = in.word("finetuning_type", "lora") != "full";
+  // Megatron-LM's own stack has no adapters.
+  if (adapts || in.find("mixed_precision") != nullptr) in.arguments.stack = bridge_stack;
+  ImportedJob job = import_megatron(in.arguments);
+  job.format = JobFormat::llama_factory;
+  job.accumulation = std::max<std::int64_t>(1, number_in(in, "gradient_accumulation_steps", 1));
+  for (MissingKey& key : job.missing)
+    if (key.key == "training.global_batch")
+      key.remedy = fmt::format("the sequences of an iteration: {} of each data-parallel rank",
+                               product({micro, job.accumulation}));
+  name_hubs_model(job, in.word("model_name_or_path"));
+  if (adapts) put_factory_adapters(job, in);
+  if (stage != "sft" && stage != "pt") {
+    job.left_out.push_back(
+        fmt::format("stage = {}: priced as supervised fine-tuning: a reference model is not",
+                    shortened(stage)));
+  }
+  job.notes.emplace_back("every sequence is taken as full: shorter samples take less time");
   return job;
 }
 

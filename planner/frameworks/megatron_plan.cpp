@@ -242,6 +242,8 @@ int read_megatron_plan(MegatronImport& in) {
   if (vpp > 1 && group && *group != pp) in.put("plan.micro_batch_group", fmt::format("{}", *group));
   read_stacks_plan(in);
   if (in.has_experts()) {
+    // Of experts whose sizes the model brings, which no argument has.
+    in.any({"--moe-grouped-gemm", "--moe-permute-fusion"});
     in.copy_all("plan.", WordOf::experts);
     read_dispatcher(in);
     // Experts are as wide as the rest of a layer unless told otherwise.

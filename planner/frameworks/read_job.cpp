@@ -141,6 +141,8 @@ ImportedJob read_job(const std::string& file, const std::string& recipe) {
   if (format == JobFormat::nemo && holds_nemo_yaml(text)) return import_nemo_yaml(text, file);
   if (format == JobFormat::ms_swift && holds_swift_megatron(text))
     return import_swift_megatron(text, file);
+  if (format == JobFormat::llama_factory && holds_factory_megatron(text))
+    return import_factory_megatron(text, file);
   if (format == JobFormat::bridge || format == JobFormat::nemo) {
     ImportedJob job = import_overrides(text, file);
     // The function's name, that of the recipe it begins with, and the file's, called after its

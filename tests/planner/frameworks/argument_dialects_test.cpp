@@ -126,6 +126,66 @@ TEST_CASE("a YAML of NeMo 1: sizes, plan, batch and devices, values that name ot
   CHECK(job.scenario.find("training")->find("stack")->find("base")->text == "nemo-2024");
 }
 
+TEST_CASE("a YAML of LLaMA-Factory for mcore_adapter: Megatron's plan, the Trainer's batch") {
+  const std::string yaml =
+      "model_name_or_path: org/Qwen3-30B-A3B\nstage: sft\ndo_train: true\nfinetuning_type: full\n"
+      "cutoff_len: 4096\ntemplate: x\nper_device_train_batch_size: 2\n"
+      "gradient_accumulation_steps: 8\nbf16: true\ntensor_model_parallel_size: 2\n"
+      "sequence_parallel: true\npipeline_model_parallel_size: 4\nuse_distributed_optimizer: true\n"
+      "overlap_grad_reduce: true\nexpert_model_parallel_size: 2\nrecompute_granularity: full\n"
+      "bias_activation_fusion: true\nmoe_grouped_gemm: true\n";
+  CHECK(holds_factory_megatron(yaml));
+  CHECK_FALSE(holds_factory_megatron("model_name_or_path: a/b\nfinetuning_type: lora\n"));
+  ImportedJob job = import_factory_megatron(yaml, "x.yaml");
+  CHECK(job.format == JobFormat::llama_factory);
+  CHECK(job.left_out.empty());
+  CHECK(job.recipes.back() == "Qwen3-30B-A3B");
+  for (const auto& [key, value] : {std::pair{"tp", "2"},
+                                   {"pp", "4"},
+                                   {"ep", "2"},
+                                   {"etp", "1"},
+                                   {"zero", "1"},
+                                   {"micro_batch", "2"},
+                                   {"recompute", "full"},
+                                   {"sequence_parallel", "true"},
+                                   {"dispatcher", "allgather"}})
+    CHECK_MESSAGE(at(job, "plan", key) == value, key);
+  CHECK(at(job, "training", "sequence") == "4096");
+  CHECK(at(job, "training", "precision") == "bf16");
+  CHECK(at(job, "training", "gradient_precision") == "fp32");
+  const costmodel::Value* stack = job.scenario.find("training")->find("stack");
+  CHECK(stack->find("base")->text == "megatron-core-2026");
+  CHECK(stack->find("fused_rotary")->text == "false");
+  CHECK(job.scenario.find("training")->find("fine_tuning") == nullptr);
+  set_cluster(job, "dgx-h100");
+  assume_missing(job, 8);
+  CHECK(at(job, "cluster", "devices") == "8");
+  CHECK(at(job, "training", "global_batch") == "16");  // eight micro-batches of a replica
+  CHECK(at(import_factory_megatron(yaml + "moe_token_dispatcher_type: alltoall\n", "x"), "plan",
+           "dispatcher") == "alltoall");
+}
+
+TEST_CASE("mcore_adapter without a distributed optimizer; pairs and adapters of LLaMA-Factory") {
+  const ImportedJob job = import_factory_megatron(
+      "model_name_or_path: a/b\nstage: dpo\nfinetuning_type: lora\nlora_rank: 16\n"
+      "tensor_model_parallel_size: 2\nper_device_train_batch_size: 3\n",
+      "x.yaml");
+  CHECK(at(job, "plan", "zero") == "0");
+  CHECK(at(job, "plan", "micro_batch") == "6");
+  CHECK(at(job, "training", "sequence") == "2048");
+  CHECK(fixtures::contains(job.left_out.back(), "a reference model is not"));
+  const costmodel::Value* tuning = job.scenario.find("training")->find("fine_tuning");
+  CHECK(tuning->find("rank")->text == "16");
+  CHECK(tuning->find("alpha")->text == "32");
+  const ImportedJob bridge = import_factory_megatron(
+      "model_name_or_path: a/b\nfinetuning_type: full\ntensor_model_parallel_size: 2\n"
+      "expert_model_parallel_size: 1\nmixed_precision: bf16_mixed\n",
+      "x.yaml");
+  CHECK(at(bridge, "training", "precision") == "bf16");
+  CHECK(bridge.scenario.find("training")->find("stack")->find("base")->text == "megatron-bridge");
+  CHECK(bridge.left_out.empty());
+}
+
 TEST_CASE("what NeMo 1 recomputes, and the models that are not read") {
   std::string text = nemo;
   text.replace(text.find("granularity: null"), 17, "granularity: full");
