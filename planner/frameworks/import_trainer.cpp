@@ -173,16 +173,27 @@ class TrainerImport : public SettingsImport {
     if (kept("offload_param_device")) offload_ = "parameters";
   }
 
+  // A strategy by its name, or by its number in torch's ShardingStrategy, as accelerate's older
+  // files have it.
+  std::string sharding_strategy(const char* field) {
+    constexpr std::array<std::string_view, 5> names{"full_shard", "shard_grad_op", "no_shard",
+                                                    "hybrid_shard", "hybrid_shard_zero2"};
+    std::string word = lower_case(fields_.word(field, ""));
+    const bool number = word.size() == 1 && word[0] >= '1' && word[0] <= '5';
+    if (number) word = names[static_cast<std::size_t>(word[0] - '1')];
+    return word;
+  }
+
   // FSDP 1 names a strategy, FSDP 2 whether parameters are resharded after the forward.
   void read_fsdp() {
     std::string strategy;
     for (const std::string& word : list("fsdp")) strategy += lower_case(word) + " ";
-    strategy += lower_case(fields_.word("fsdp_config.sharding_strategy", "")) + " " +
-                lower_case(fields_.word("fsdp_config.reshard_after_forward", ""));
+    strategy += sharding_strategy("fsdp_config.sharding_strategy") + " " +
+                sharding_strategy("fsdp_config.reshard_after_forward");
     const auto holds = [&](const char* word) { return strategy.find(word) != std::string::npos; };
     zero_ = 3;
-    if (holds("shard_grad_op") || holds("zero2") || holds("false") || holds(" 2")) zero_ = 2;
-    if (holds("no_shard") || holds(" 3")) zero_ = 0;
+    if (holds("shard_grad_op") || holds("zero2") || holds("false")) zero_ = 2;
+    if (holds("no_shard")) zero_ = 0;
     hybrid_ = holds("hybrid");
     if (truth("fsdp_config.offload_params", false) || holds("offload")) offload_ = "parameters";
   }

@@ -108,6 +108,23 @@ TEST_CASE("accelerate: FSDP 2, hybrid groups, tensor and context parallelism") {
   CHECK(has_line_with(job.left_out, "only cpu and nvme have a model"));
 }
 
+TEST_CASE("accelerate: a strategy of FSDP by its number in torch's enumeration") {
+  const auto plan_of = [](const std::string& strategy) {
+    return *job_of(
+                "distributed_type: FSDP\nnum_machines: 2\nnum_processes: 16\n"
+                "fsdp_config: {fsdp_sharding_strategy: " +
+                strategy + "}\n")
+                .scenario.find("plan");
+  };
+  const char* const zero[] = {"3", "2", "0", "3", "2"};
+  for (int number = 1; number <= 5; ++number) {
+    const costmodel::Value plan = plan_of(std::to_string(number));
+    CHECK_MESSAGE(plan.find("zero")->text == zero[number - 1], number);
+    CHECK_MESSAGE((plan.find("dp_replicate") != nullptr) == (number > 3), number);
+  }
+  CHECK(plan_of("HYBRID_SHARD").find("dp_replicate")->text == "2");
+}
+
 TEST_CASE("ms-swift: its defaults; 8 bits; what has no model here is refused at its place") {
   auto job = job_of(
       "NPROC_PER_NODE=2 swift sft --model Qwen/Qwen2.5-7B-Instruct --tuner_type lora "
