@@ -394,6 +394,14 @@ class TrainerImport : public SettingsImport {
     read_stage();
   }
 
+  // A loss of TRL's that only its trainers on pairs have.
+  bool has_loss_of_pairs() {
+    if (job.format != JobFormat::trainer) return false;
+    const auto known = fmt::format(" {} ", framework_words("trainer").read_as("losses_of_pairs"));
+    return std::ranges::any_of(list("loss_type"), [&](const std::string& loss) {
+      return known.find(fmt::format(" {} ", loss)) != std::string::npos;
+    });
+  }
   // LLaMA-Factory's stage (and what a script of TRL is called after), axolotl's rl, ms-swift's
   // rlhf_type; else what only one of TRL's trainers has a setting for.
   std::string method() {
@@ -402,7 +410,7 @@ class TrainerImport : public SettingsImport {
       if (stage != "sft" && stage != "pt") return stage;
     }
     if (fields_.has("num_generations")) return "grpo";
-    return fields_.has("precompute_ref_log_probs") ? "dpo" : "sft";
+    return fields_.has("precompute_ref_log_probs") || has_loss_of_pairs() ? "dpo" : "sft";
   }
   // The trainers of TRL that put the chosen and the rejected sample of n prompts into a batch of
   // 2 n sequences.
@@ -417,7 +425,7 @@ class TrainerImport : public SettingsImport {
     if (of == "sft") return;
     std::string written;
     for (const char* field :
-         {"num_generations", "precompute_ref_log_probs", "rlhf_type", "rl", "stage"})
+         {"loss_type", "num_generations", "precompute_ref_log_probs", "rlhf_type", "rl", "stage"})
       if (fields_.find(field) != nullptr) written = fields_.written(field);
     const bool samples = of == "grpo" || of == "rloo" || of == "ppo" || of == "gkd";
     leave_out(written, samples ? "priced as supervised fine-tuning: sampling, which may take most "

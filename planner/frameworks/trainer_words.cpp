@@ -134,24 +134,38 @@ void add_named_files(std::vector<SetField>& fields, const std::string& file) {
                 std::make_move_iterator(more.end()));
 }
 
+// "dpo" of "dpo", "run_dpo" and "dpo_lora"; empty: a name with no method of TRL's.
+std::string method_in(const std::string& name) {
+  for (const std::string_view method :
+       {"dpo", "orpo", "kto", "cpo", "ppo", "grpo", "rloo", "gkd", "reward", "xpo", "nash_md"}) {
+    const std::size_t at = name.find(method);
+    const auto edge = [&](std::size_t c) {
+      return c >= name.size() || std::isalpha(static_cast<unsigned char>(name[c])) == 0;
+    };
+    if (at != name.npos && (at == 0 || edge(at - 1)) && edge(at + method.size()))
+      return std::string(method);
+  }
+  return "";
+}
+
 // What a program or a script of TRL is called after: "dpo" of trl/scripts/dpo.py.
 std::string method_of(const ShellWords& command) {
   for (std::size_t i = 0; i < command.size(); ++i) {
     const std::string& word = command[i].text;
     const bool verb = i > 0 && command[i - 1].text == "trl";
     if (!verb && !word.ends_with(".py")) continue;
-    const std::string name = stem_of(word);
-    for (const std::string_view method :
-         {"dpo", "orpo", "kto", "cpo", "ppo", "grpo", "rloo", "gkd", "reward", "xpo", "nash_md"}) {
-      const std::size_t at = name.find(method);
-      const auto edge = [&](std::size_t c) {
-        return c >= name.size() || std::isalpha(static_cast<unsigned char>(name[c])) == 0;
-      };
-      if (at != name.npos && (at == 0 || edge(at - 1)) && edge(at + method.size()))
-        return std::string(method);
-    }
+    if (std::string method = method_in(stem_of(word)); !method.empty()) return method;
   }
   return "";
+}
+
+// No setting of TRL's names the method, which is the program's: files of them are called after it,
+// or lie in a folder that is (recipes/smollm2/dpo/config.yaml).
+void add_method_of_file(std::vector<SetField>& fields, const std::string& file) {
+  std::string method = method_in(stem_of(file));
+  if (method.empty()) method = method_in(file_name_of(folder_of(file)));
+  if (!method.empty())
+    fields.insert(fields.begin(), {"stage", {method}, {file, 0, 0}, "", "the file's name"});
 }
 
 TrainerJob of_command(const std::string& text, const std::string& file) {
@@ -248,6 +262,7 @@ TrainerJob read_trainer_job(const std::string& text, const std::string& file, Jo
   const std::string document = here_document(text, "YAML");
   if (!yaml_format(document)) return of_command(text, file);
   std::vector<SetField> fields = trainers_fields(read_yaml(document, file), format);
+  if (format == JobFormat::trainer) add_method_of_file(fields, file);
   Launched launched;
   if (holds_document(text, "YAML")) {  // a script, whose command has further arguments
     const ShellScript script = read_shell(text, file);

@@ -33,6 +33,10 @@ Scenario scenario_of(ImportedJob job, const char* model) {
   return scenarios::read(to_yaml(job));
 }
 
+const costmodel::Value& tuning_of(const ImportedJob& job) {
+  return *job.scenario.find("training")->find("fine_tuning");
+}
+
 bool has_line_with(const std::vector<std::string>& lines, const char* word) {
   return std::ranges::any_of(
       lines, [&](const std::string& line) { return line.find(word) != std::string::npos; });
@@ -78,6 +82,21 @@ TEST_CASE("LLaMA-Factory: ZeRO by the name of DeepSpeed's file, its own defaults
   CHECK(job_of("model_name_or_path: a/b\nstage: dpo\nfinetuning_type: full\n")
             .left_out.front()
             .starts_with("stage = dpo: priced as supervised"));
+}
+
+TEST_CASE("a file of TRL's settings is called after its method, or its folder is") {
+  const auto micro = [](const char* text, const char* file) {
+    const auto format = planner::trainer_format(text);
+    REQUIRE(format);
+    const auto job = planner::import_trainer(text, file, *format);
+    return job.scenario.find("plan")->find("micro_batch")->text;
+  };
+  const char* const trl = "model_name_or_path: a/b\nper_device_train_batch_size: 1\nbeta: 0.1\n";
+  CHECK(micro(trl, "recipes/x/dpo/config.yaml") == "2");
+  CHECK(micro(trl, "recipes/x/sft/config.yaml") == "1");
+  // LLaMA-Factory's first format has a setting for it.
+  CHECK(micro("model_name_or_path: a/b\nstage: sft\nper_device_train_batch_size: 1\n",
+              "dpo/x.yaml") == "1");
 }
 
 TEST_CASE("accelerate: FSDP 2, hybrid groups, tensor and context parallelism") {
@@ -141,14 +160,6 @@ TEST_CASE("ms-swift: its defaults; 8 bits; what has no model here is refused at 
   CHECK_THROWS_WITH_AS(job_of("distributed_type: MEGATRON_LM\n"),
                        doctest::Contains("with Megatron-LM is not read"), costmodel::ConfigError);
 }
-
-namespace {
-
-const costmodel::Value& tuning_of(const ImportedJob& job) {
-  return *job.scenario.find("training")->find("fine_tuning");
-}
-
-}  // namespace
 
 TEST_CASE("axolotl: no adapter without the word, PEFT's usual targets, its older batch") {
   const std::string file = "base_model: a/b\nmicro_batch_size: 2\nlora_r: 8\n";
@@ -293,6 +304,15 @@ TEST_CASE("TRL: PEFT's usual targets; what a script is called after is no superv
   const auto yaml = job_of("model_name_or_path: a/b\nprecompute_ref_log_probs: true\n");
   CHECK(micro(yaml) == "16");
   CHECK(yaml.left_out.size() == 1);
+  for (const char* loss : {"apo_zero", "[sigmoid, sft]"}) {
+    const auto pairs = job_of(std::string("model_name_or_path: a/b\nbeta: 0.1\n") +
+                              "per_device_train_batch_size: 1\nloss_type: " + loss + "\n");
+    CHECK_MESSAGE(micro(pairs) == "2", loss);
+    CHECK_MESSAGE(has_line_with(pairs.left_out, "a reference model is not"), loss);
+    CHECK_MESSAGE(pairs.left_out.size() == 1, loss);
+  }
+  CHECK(micro(job_of("model_name_or_path: a/b\nper_device_train_batch_size: 1\n"
+                     "loss_type: chunked_nll\n")) == "1");
   const auto sampled = job_of("accelerate launch grpo.py --num_generations 8" + job);
   CHECK(micro(sampled) == "2");
   CHECK(has_line_with(sampled.left_out, "sampling, which may take most of a step"));
