@@ -200,9 +200,9 @@ class TrainerImport : public SettingsImport {
 
   void read_sharding() {
     const std::string type = lower_case(fields_.word("distributed_type", ""));
-    const bool shards = fields_.has("fsdp") || type == "fsdp" || fields_.has("dp_shard_size") ||
-                        fields_.has("fsdp_config.reshard_after_forward") ||
-                        truth("use_fsdp", false);
+    const bool shards =
+        fields_.has("fsdp") || type.starts_with("fsdp") || fields_.has("dp_shard_size") ||
+        fields_.has("fsdp_config.reshard_after_forward") || truth("use_fsdp", false);
     const std::string deepspeed = fields_.word("deepspeed", "");
     deepspeed_ = truth("use_deepspeed", type == "deepspeed") || !deepspeed.empty() ||
                  fields_.has("zero_stage");
@@ -243,7 +243,8 @@ class TrainerImport : public SettingsImport {
   // Ulysses' all-to-all; torch's ring, which gathers keys and values first unless it rotates them;
   // ring attention of axolotl and ms-swift.
   std::string_view context_exchange() {
-    if (fields_.number("sp_size", 1) > 1) return "a2a";
+    const std::string mode = lower_case(fields_.word("cp_mode", from_.defaults.context));
+    if (fields_.number("sp_size", 1) > 1 || mode == "ulysses") return "a2a";
     const std::string way = lower_case(
         fields_.word("parallelism_config.parallelism_config_cp_comm_strategy", "allgather"));
     const bool gathers = job.format == JobFormat::accelerate && way == "allgather";
@@ -292,7 +293,10 @@ class TrainerImport : public SettingsImport {
     assume("per_device_train_batch_size", std::to_string(written));
     if (micro != written)
       job.notes.emplace_back("a pair of samples is two sequences, in one micro-batch");
-    if (dp_ > 0) {
+    const std::int64_t global = fields_.number("global_batch_size", 0, 0);
+    if (global > 0) {
+      put("training", "global_batch", product({global, micro / written}));
+    } else if (dp_ > 0) {
       put("training", "global_batch", product({micro, job.accumulation, dp_}));
     } else {
       miss_key(job, "training", "global_batch",

@@ -39,6 +39,27 @@ TrainerDefaults defaults_of(JobFormat format) {
   }
 }
 
+// LLaMA-Factory's second format (src/llamafactory/v1/config): what it trains and shards with are
+// maps of their own, and it trains everything unless peft_config is there.
+bool holds_factory_v1(const std::string& text) {
+  const auto any = [&](std::initializer_list<std::string_view> keys) {
+    return std::ranges::any_of(keys, [&](std::string_view key) { return has_line(text, key); });
+  };
+  return any({"peft_config:", "dist_config:", "kernel_config:", "optim_config:", "quant_config:",
+              "model_class:"}) &&
+         any({"train_dataset:", "cutoff_len:", "micro_batch_size:"});
+}
+
+TrainerDefaults defaults_of(JobFormat format, const std::string& document) {
+  if (format != JobFormat::llama_factory || !holds_factory_v1(document)) return defaults_of(format);
+  return {.micro_batch = 1,
+          .sequence = 2048,
+          .checkpointing = true,
+          .adapter = "full",
+          .dropout = 0.05,
+          .context = "ulysses"};
+}
+
 // "fsdp_config.fsdp_offload_params" and "fsdp_config.offload_params" are the same.
 std::string trainers_field(std::string field) {
   std::ranges::replace(field, '-', '_');
@@ -159,8 +180,9 @@ std::string method_of(const ShellWords& command) {
   return "";
 }
 
-// No setting of TRL's names the method, which is the program's: files of them are called after it,
-// or lie in a folder that is (recipes/smollm2/dpo/config.yaml).
+// No setting of TRL's, nor of LLaMA-Factory's second format, names the method, which is the
+// program's: files of them are called after it, or lie in a folder that is
+// (recipes/smollm2/dpo/config.yaml).
 void add_method_of_file(std::vector<SetField>& fields, const std::string& file) {
   std::string method = method_in(stem_of(file));
   if (method.empty()) method = method_in(file_name_of(folder_of(file)));
@@ -204,6 +226,7 @@ bool is_yaml(const std::string& text, std::initializer_list<std::string_view> ke
 std::optional<JobFormat> yaml_format(const std::string& text) {
   if (is_yaml(text, {"distributed_type:", "compute_environment:"})) return JobFormat::accelerate;
   if (has_line(text, "base_model:")) return JobFormat::axolotl;
+  if (holds_factory_v1(text)) return JobFormat::llama_factory;
   if (is_yaml(text, {"finetuning_type:", "cutoff_len:"})) return JobFormat::llama_factory;
   if (is_yaml(text, {"model_name_or_path:", "per_device_train_batch_size:"}))
     return is_yaml(text, {"stage:", "template:"}) ? JobFormat::llama_factory : JobFormat::trainer;
@@ -262,7 +285,12 @@ TrainerJob read_trainer_job(const std::string& text, const std::string& file, Jo
   const std::string document = here_document(text, "YAML");
   if (!yaml_format(document)) return of_command(text, file);
   std::vector<SetField> fields = trainers_fields(read_yaml(document, file), format);
-  if (format == JobFormat::trainer) add_method_of_file(fields, file);
+  const bool second = holds_factory_v1(document);
+  if (format == JobFormat::trainer || second) add_method_of_file(fields, file);
+  const SetField* quantizer = last_of(fields, "quant_config.name");
+  const bool four = second && quantizer != nullptr && quantizer->values.front() == "bnb";
+  // Which its bitsandbytes takes where no number is written (model_plugins/quantization.py).
+  if (four && last_of(fields, "bits") == nullptr) fields.push_back({"bits", {"4"}, {}, "", ""});
   Launched launched;
   if (holds_document(text, "YAML")) {  // a script, whose command has further arguments
     const ShellScript script = read_shell(text, file);
@@ -278,7 +306,7 @@ TrainerJob read_trainer_job(const std::string& text, const std::string& file, Jo
   }
   add_named_files(fields, file);
   return {format,
-          defaults_of(format),
+          defaults_of(format, document),
           {std::move(fields), framework_words("trainer").harmless},
           launched.world_size};
 }

@@ -26,6 +26,7 @@ struct TrainerDefaults {
   std::int64_t alpha = 16;  // 0: twice the rank
   double dropout = 0;
   bool double_quantization = true;  // of a base in nf4
+  std::string_view context;         // how context parallelism exchanges, where it is not written
 };
 
 struct TrainerJob {

@@ -84,6 +84,44 @@ TEST_CASE("LLaMA-Factory: ZeRO by the name of DeepSpeed's file, its own defaults
             .starts_with("stage = dpo: priced as supervised"));
 }
 
+TEST_CASE(
+    "LLaMA-Factory's second format: maps of what is trained, sharded, quantized and optimized") {
+  const std::string begin =
+      "model: org/x\nmodel_class: llm\ntrain_dataset: d.yaml\ncutoff_len: 512\n";
+  const auto full = job_of(begin +
+                           "micro_batch_size: 2\ndist_config:\n  name: fsdp2\n  dcp_path: null\n"
+                           "optim_config:\n  name: muon\n  wd: 0.1\n");
+  CHECK(full.format == planner::JobFormat::llama_factory);
+  CHECK(full.left_out.empty());
+  const auto plan_of = [](const ImportedJob& job) { return *job.scenario.find("plan"); };
+  CHECK(tuning_of(full).find("method")->text == "full");
+  CHECK(full.scenario.find("training")->find("optimizer")->text == "muon");
+  CHECK(plan_of(full).find("zero")->text == "3");
+  CHECK(plan_of(full).find("micro_batch")->text == "2");
+  CHECK(plan_of(full).find("recompute")->text == "full");
+  const auto lora =
+      job_of(begin +
+             "peft_config:\n  name: lora\n  r: 16\n  lora_alpha: 64\n  target_modules: [q_proj]\n"
+             "quant_config:\n  name: bnb\ndist_config:\n  name: deepspeed\n  config_file: "
+             "z/ds_z2_config.json\n"
+             "enable_activation_checkpointing: false\nglobal_batch_size: 32\n");
+  CHECK(tuning_of(lora).find("method")->text == "qlora");
+  CHECK(tuning_of(lora).find("rank")->text == "16");
+  CHECK(tuning_of(lora).find("alpha")->text == "64");
+  CHECK(tuning_of(lora).find("dropout")->text == "0.05");
+  CHECK(tuning_of(lora).find("targets")->items.size() == 1);
+  CHECK(plan_of(lora).find("zero")->text == "2");
+  CHECK(plan_of(lora).find("micro_batch")->text == "1");
+  CHECK(plan_of(lora).find("recompute")->text == "none");
+  CHECK(lora.scenario.find("training")->find("global_batch")->text == "32");
+  const auto context =
+      job_of(begin + "cp_size: 2\ndist_config: {name: fsdp2, reshard_after_forward: false}\n");
+  CHECK(plan_of(context).find("cp_comm")->text == "a2a");
+  CHECK(plan_of(context).find("zero")->text == "2");
+  CHECK_THROWS_WITH_AS(job_of(begin + "peft_config:\n  name: freeze\n"),
+                       doctest::Contains("'freeze' has no model here"), costmodel::ConfigError);
+}
+
 TEST_CASE("a file of TRL's settings is called after its method, or its folder is") {
   const auto micro = [](const char* text, const char* file) {
     const auto format = planner::trainer_format(text);
@@ -94,6 +132,8 @@ TEST_CASE("a file of TRL's settings is called after its method, or its folder is
   const char* const trl = "model_name_or_path: a/b\nper_device_train_batch_size: 1\nbeta: 0.1\n";
   CHECK(micro(trl, "recipes/x/dpo/config.yaml") == "2");
   CHECK(micro(trl, "recipes/x/sft/config.yaml") == "1");
+  CHECK(micro("model: a/b\ncutoff_len: 8\ndist_config: {name: fsdp2}\n", "train_lora_dpo.yaml") ==
+        "2");
   // LLaMA-Factory's first format has a setting for it.
   CHECK(micro("model_name_or_path: a/b\nstage: sft\nper_device_train_batch_size: 1\n",
               "dpo/x.yaml") == "1");

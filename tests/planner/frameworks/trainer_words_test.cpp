@@ -30,6 +30,7 @@ TEST_CASE("each program by its keys or its command") {
       {"base_model: a/b\n", JobFormat::axolotl},
       {"model_name_or_path: a/b\nstage: sft\n", JobFormat::llama_factory},
       {"model_name_or_path: a/b\nmax_length: 8\n", JobFormat::trainer},
+      {"model: a/b\ncutoff_len: 8\npeft_config:\n  name: lora\n", JobFormat::llama_factory},
       {"CUDA_VISIBLE_DEVICES=0 \\\nswift sft --model a/b\n", JobFormat::ms_swift},
       {"torchrun swift/cli/sft.py --model a/b\n", JobFormat::ms_swift},
       {"llamafactory-cli train --stage sft\n", JobFormat::llama_factory},
