@@ -68,7 +68,8 @@ TEST_CASE("what of DeepEP and HybridEP a framework has is tried") {
   CHECK(first("nemo-2025").dispatcher == costmodel::Dispatcher::deepep);
   CHECK(first("nemo-2025").multiprocessors == 20);
   CHECK(first("automodel").dispatcher == costmodel::Dispatcher::deepep);
-  CHECK(first("torchtitan").dispatcher == costmodel::Dispatcher::hybridep);
+  CHECK(first("torchtitan").dispatcher == costmodel::Dispatcher::deepep);
+  CHECK(first("megatron-bridge").dispatcher == costmodel::Dispatcher::hybridep);
   CHECK(first("torchtitan-2024").dispatcher == costmodel::Dispatcher::alltoall);
 }
 
