@@ -159,10 +159,15 @@ std::vector<int> micro_batch_groups_offered(const Scenario& s, const ParallelPla
   if (m % plan.pp == 0 || !offered) groups.push_back(0);
   if (!offered) return groups;
   constexpr std::int64_t most = 512;  // larger ones hold too much
-  for (std::int64_t g = plan.pp + 1; g < m && g <= most; ++g) {
-    const std::int64_t before = groups.empty() ? 0 : std::max(groups.back(), plan.pp);
-    const bool near = groups.size() > 1 && 2 * g < 3 * before;
-    if (m % g == 0 && !near) groups.push_back(static_cast<int>(g));
+  constexpr std::int64_t few = 96;    // with more, warm-up and cool-down are a small part
+  std::int64_t least = plan.pp + 1;
+  while (least < m && least <= most && (groups.size() < 2 || m <= few)) {
+    if (m % least != 0) {
+      ++least;
+      continue;
+    }
+    groups.push_back(static_cast<int>(least));
+    least = groups.size() > 1 ? (3 * least + 1) / 2 : least + 1;
   }
   if (m > plan.pp && m <= most) groups.push_back(static_cast<int>(m));
   return groups;
