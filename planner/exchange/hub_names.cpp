@@ -63,7 +63,8 @@ struct FoundModel {
 // A debug model has its family's name and sizes of its own: "deepseek_v3-debugmodel".
 bool names_debug_model(std::string_view name) {
   constexpr std::string_view word = "debug";
-  return !std::ranges::search(name, word, {}, small).empty();
+  const auto same = [](char a, char b) { return small(a) == small(b); };
+  return std::search(name.begin(), name.end(), word.begin(), word.end(), same) != name.end();
 }
 
 // The model of ours that the name begins with, the longest: qwen2-72b, not qwen2-7b; else the

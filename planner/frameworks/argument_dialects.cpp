@@ -425,10 +425,11 @@ ImportedJob import_factory_megatron(const std::string& text, const std::string& 
   ImportedJob job = import_megatron(in.arguments);
   job.format = JobFormat::llama_factory;
   job.accumulation = std::max<std::int64_t>(1, number_in(in, "gradient_accumulation_steps", 1));
-  for (MissingKey& key : job.missing)
-    if (key.key == "training.global_batch")
-      key.remedy = fmt::format("the sequences of an iteration: {} of each data-parallel rank",
-                               product({micro, job.accumulation}));
+  for (MissingKey& key : job.missing) {
+    if (key.key != "training.global_batch") continue;
+    key.remedy = fmt::format("the sequences of an iteration: {} of each data-parallel rank",
+                             product({micro, job.accumulation}));
+  }
   name_hubs_model(job, in.word("model_name_or_path"));
   if (adapts) put_factory_adapters(job, in);
   if (stage != "sft" && stage != "pt") {

@@ -42,7 +42,7 @@ std::string with_dashes(std::string name) {
 // Short forms of vLLM's (vllm/engine/arg_utils.py), and SGLang's names of the same
 // (sglang/srt/server_args.py). argparse takes a beginning that only one argument has for that one.
 std::string long_name(const std::string& name, std::string_view family) {
-  const std::string dashed = with_dashes(name);
+  std::string dashed = with_dashes(name);
   const auto known = [](const std::string& word) {
     return framework_words("engines").read_as(word);
   };
@@ -160,9 +160,9 @@ Launches first_launch(const std::vector<ShellWords>& commands,
   if (std::ranges::count_if(arguments, has_model) > 1) {
     out.read.push_back(*first);
     for (auto at = first + 1; at != arguments.end(); ++at) {
-      if (has_model(*at) && !joins_launch(*at))
-        out.others.push_back(
-            as_written(commands.at(static_cast<std::size_t>(at - arguments.begin()))));
+      if (!has_model(*at) || joins_launch(*at)) continue;
+      out.others.push_back(
+          as_written(commands.at(static_cast<std::size_t>(at - arguments.begin()))));
     }
     return out;
   }
@@ -429,9 +429,10 @@ struct EngineWords {
     if (model.empty() && !value.empty())
       return leave_out("model " + value + ": no model of ours", job);
     for (std::string& what : named.left_out) leave_out(std::move(what), job);
-    for (std::string& note : named.notes)
+    for (std::string& note : named.notes) {
       if (std::ranges::find(job.notes, note) == job.notes.end())
         job.notes.push_back(std::move(note));
+    }
   }
 
   // Once, though both pools have it.
@@ -558,9 +559,10 @@ ImportedJob import_engine(const std::string& text, const std::string& file, std:
   double devices = 0;
   for (EngineWords& one : launches) devices += settle_sizes(one, halves, file, job);
   settle_weights(words, job);
-  for (const std::string& other : written.others)
+  for (const std::string& other : written.others) {
     job.left_out.push_back(shortened(other, 100) +
                            ": another launch: give it in a file of its own");
+  }
   const bool pools = launches.size() > 1;
   if (pools) {
     job.notes.emplace_back(

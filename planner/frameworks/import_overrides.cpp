@@ -190,9 +190,10 @@ class Translation {
         {{"_fp8mx", "bf16_with_mxfp8_mixed"},
          {"_fp8cs", "bf16_with_fp8_current_scaling_mixed"},
          {"_nvfp4", "bf16_with_nvfp4_mixed"}}};
-    for (const auto& [part, recipe] : names)
+    for (const auto& [part, recipe] : names) {
       if (!computes_precision() && text_.recipe.find(part) != std::string::npos)
         return std::string(recipe);
+    }
     return "";
   }
 

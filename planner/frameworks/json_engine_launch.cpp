@@ -20,9 +20,10 @@ Json arguments_json(const EngineLaunch& launch) {
 }  // namespace
 
 std::string to_json(const EngineLaunch& launch) {
-  if (launch.pools.size() < 2)
+  if (launch.pools.size() < 2) {
     return costmodel::json_text(
         Json{{"arguments", arguments_json(launch)}, {"notes", launch.notes}});
+  }
   return costmodel::json_text(Json{{"prefill", {{"arguments", arguments_json(launch.pools[0])}}},
                                    {"decode", {{"arguments", arguments_json(launch.pools[1])}}},
                                    {"notes", launch.notes}});

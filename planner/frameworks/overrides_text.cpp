@@ -174,9 +174,10 @@ void add_settings_of(std::string_view function, const Mark& mark, OverridesText&
   while (!rest.empty()) {
     const std::size_t end = std::min(rest.find_first_of(" \n"), rest.size());
     const std::size_t equals = rest.find('=');
-    if (equals < end)
+    if (equals < end) {
       out.fields.push_back({std::string(rest.substr(0, equals)),
                             values_of(rest.substr(equals + 1, end - equals - 1)), mark, ""});
+    }
     rest.remove_prefix(std::min(end + 1, rest.size()));
   }
 }
@@ -190,9 +191,9 @@ bool read_benchmark(std::string_view line, const Mark& mark, OverridesText& out)
   add_settings_of(all, mark, out);
   for (const auto argument : arguments_of(line.substr(call + 1, line.rfind(')') - call - 1))) {
     const std::string_view set = trimmed(argument);
-    if (set.starts_with(kernel))
-      out.fields.push_back(
-          {"model.cross_entropy_fusion_impl", {item_of(set.substr(kernel.size()))}, mark, ""});
+    if (!set.starts_with(kernel)) continue;
+    out.fields.push_back(
+        {"model.cross_entropy_fusion_impl", {item_of(set.substr(kernel.size()))}, mark, ""});
   }
   return true;
 }

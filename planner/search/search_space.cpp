@@ -127,9 +127,10 @@ std::vector<ExpertRecipe> recipes_offered(const Scenario& s, int ep, int pp, int
   const FlexDispatcher flex = stack.offers.flex_dispatcher;
   if (!s.plan.dispatcher && flex != FlexDispatcher::none && runs_flex_dispatcher(s.cluster))
     recipe.dispatcher = flex == FlexDispatcher::both ? Dispatcher::hybridep : Dispatcher::deepep;
-  if (!s.plan.dispatcher_multiprocessors && sends_once_a_rank(recipe.dispatcher))
+  if (!s.plan.dispatcher_multiprocessors && sends_once_a_rank(recipe.dispatcher)) {
     recipe.multiprocessors =
         std::max(recipe.multiprocessors, usual_multiprocessors(recipe.dispatcher));
+  }
   // Shared experts during the exchange are never slower, but for a graph that they then leave.
   const bool chooses = !s.plan.shared_expert_overlap;
   if (chooses && stack.offers.shared_overlap && s.model.shared_experts > 0 && !recipe.overlap &&
