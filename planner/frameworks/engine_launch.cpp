@@ -506,6 +506,7 @@ EngineLaunch engine_launch(const ServingScenario& s, const ServingSizes& all,
   }
   require_context(s);
   if (s.plan.disaggregation) {
+    require_pools(s);
     EngineLaunch launch = pools_launch(s, *s.plan.disaggregation, vllm, version);
     launch.text =
         script_of(head_of(s, s.plan.disaggregation->devices()), launch.notes, launch.text);

@@ -357,20 +357,21 @@ void FamilySearch::regroup(ParallelPlan& member, Seconds bound, Layout& layout) 
 }
 
 // A layout that starts much slower than the ranking is not improved, nor one at its bound. Of
-// chunks the most even layout may be far from the best, and where few actions are simulated trying
-// is cheap. Returns the time of what it has become.
+// chunks the most even layout may be far from the best: where few actions are simulated, so that
+// trying is cheap, each is improved. Returns the time of what it has become.
 Seconds FamilySearch::improve(ParallelPlan member, Seconds bound, std::uint64_t order,
                               OpenedFamily& result) {
   constexpr double close = 1.0005;
   constexpr std::int64_t few = 256;
   const PlanCost& cost = evaluator_.cost_within(member, limit_);
-  const bool cheap = cost.micro_batches * member.virtual_stages() <= few;
-  const double near = member.vpp == 1 ? 0.9 : cheap ? 0.87 : 0.98;
+  const bool cheap = member.vpp > 1 && cost.micro_batches * member.virtual_stages() <= few;
+  const double near = member.vpp == 1 ? 0.9 : 0.98;
   if (!cost.within(limit_)) return Seconds(infinity);
   Layout layout{member.stage_layers, {}, cost.peak};
   layout.iteration = evaluator_.iteration_time(member);
   regroup(member, bound, layout);
-  if (layout.iteration > bound * close && podium_->open_to(near * layout.iteration, member)) {
+  const bool promises = cheap || podium_->open_to(near * layout.iteration, member);
+  if (layout.iteration > bound * close && promises) {
     layout = improved_layout(member, member.stage_layers, limit_, evaluator_, spend());
     ++result.improved;
     member.stage_layers = layout.stage_layers;

@@ -241,6 +241,9 @@ TEST_CASE("pools that an engine has no words for are refused with what to set") 
                        Contains("vllm-0.6 has no words for prompts on devices of their own"),
                        costmodel::ConfigError);
   CHECK(pools_refusal(small("vllm-0.6", ""), "vllm").empty());
+  CHECK_THROWS_WITH_AS(text_of(pools("vllm-0.11", "{tp: 3}"), "vllm"),
+                       Contains("32 attention heads are not divisible by tp 3"),
+                       costmodel::ConfigError);
 }
 
 TEST_CASE("formats that an engine can't make while loading, and those it calls otherwise") {
