@@ -22,6 +22,7 @@
 #include "planner/report/strategy_text.hpp"
 #include "planner/search/measured_plan.hpp"
 #include "planner/search/serving_search.hpp"
+#include "planner/search/unasked_keys.hpp"
 
 namespace planner {
 
@@ -118,8 +119,10 @@ CommandResult plan_alike(const Session& session, const Scenario& s, const Stopwa
   if (all.meshes) note_interruption(all.interrupted, *all.meshes);
   const auto stop = [poll = interruption.poll(), &expired] { return poll() || expired(); };
   const Format format = session.options.format;
-  if (format != Format::csv && format != Format::yaml)
+  if (format != Format::csv && format != Format::yaml) {
     add_measured(all, s, method_of(session.options), stop);
+    add_unasked(all, s, threads_of(session.options), stop);
+  }
   const PlanExtras extras = extras_of(session, s, all, interruption.poll());
   if (!all.interrupted.empty()) {
     all.sharding.reset();

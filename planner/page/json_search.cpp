@@ -104,6 +104,10 @@ std::string reasons_section(const Json& report) {
     const Json& sentence = at(report, {other, "sentence"});
     if (sentence.is_string()) html += "<p>" + html_text(words(sentence)) + "</p>\n";
   }
+  for (const Json& unasked : at(report, {"unasked"})) {
+    const Json& sentence = at(unasked, {"sentence"});
+    if (sentence.is_string()) html += "<p>" + html_text(words(sentence)) + "</p>\n";
+  }
   return section("Why this plan", html);
 }
 

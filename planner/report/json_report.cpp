@@ -116,6 +116,28 @@ Json measured_json(const Strategies& all, const Scenario& s) {
   return json;
 }
 
+// Of each key that is searched only with `auto` and was looked at: a faster plan with it, or null.
+Json unasked_json(const Strategies& all, const Scenario& s) {
+  Json rows = Json::array();
+  const std::vector<std::string> gains = unasked_gains(all, s);
+  std::size_t gaining = 0;
+  for (const UnaskedKey& unasked : all.unasked) {
+    Json row{{"key", "plan." + unasked.key}, {"plan", nullptr}};
+    if (unasked.plan) {
+      const Estimate& e = *unasked.plan;
+      row.update({{"sentence", gains[gaining++]},
+                  {"iteration_s", e.iteration.value},
+                  {"faster_pct", 100 * (1 - e.iteration / all.found.plans.front().iteration)},
+                  {"peak_bytes", e.peak.value},
+                  {"host_bytes", e.host.value},
+                  {"plan_text", to_string(e.plan)},
+                  {"plan", printed_plan(e)}});
+    }
+    rows.push_back(std::move(row));
+  }
+  return rows;
+}
+
 }  // namespace
 
 nlohmann::ordered_json mesh_certificate_json(const MeshSearch& found) {
@@ -151,6 +173,7 @@ std::string search_json(const Strategies& all, const std::vector<Step>& steps, c
   json["reasons"] = reasons(best, busiest, host_waits(best, busiest, evaluator));
   json["fastest"] = fastest_json(all.found.plans.front(), all.fastest, s);
   json["measured"] = measured_json(all, s);
+  json["unasked"] = unasked_json(all, s);
   if (all.layouts) json["strategies"] = strategies_json(all, s.training.stack);
   Json near = Json::array();
   for (const Step& step : steps) {

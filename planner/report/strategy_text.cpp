@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "costmodel/base/unit_text.hpp"
@@ -10,6 +11,7 @@
 #include "planner/diagnosis/reason.hpp"
 #include "planner/frameworks/megatron_rules.hpp"
 #include "planner/report/report_tables.hpp"
+#include "planner/search/unasked_keys.hpp"
 
 namespace planner {
 
@@ -61,6 +63,10 @@ std::string interruption(const std::string& cause, std::uint64_t looked_at, bool
                      format_integer(static_cast<long long>(looked_at)));
 }
 
+std::string named_key(std::string_view key) {
+  return key == "offload" ? "states or activations in host memory" : "shards in groups of ranks";
+}
+
 }  // namespace
 
 std::string left_out(const Strategies& all, const Scenario& s) {
@@ -99,16 +105,45 @@ std::string proved_but(const Strategies& all) {
              : "";
 }
 
-std::string asked_alone(const Scenario& s) {
-  const StackOffers& offers = s.training.stack.offers;
-  const bool offload = offers.optimizer_offload || offers.parameter_offload;
-  std::vector<std::string_view> all;
-  if (offload && !s.plan.offload.any() && !s.plan.is_written("offload"))
-    all.emplace_back("states and activations in host memory (--set plan.offload=auto)");
-  if (offers.hybrid_sharding && s.cluster.devices > 2 && !s.plan.is_written("dp_replicate"))
-    all.emplace_back("shards in groups of ranks (--set plan.dp_replicate=auto)");
-  if (all.empty()) return "";
-  return fmt::format("Searched only where it is asked for: {}.", fmt::join(all, "; "));
+std::vector<std::string> unasked_gains(const Strategies& all, const Scenario& s) {
+  std::vector<std::string> lines;
+  for (const UnaskedKey& unasked : all.unasked) {
+    if (!unasked.plan) continue;
+    const Estimate& e = *unasked.plan;
+    const double ratio = e.iteration / all.found.plans.front().iteration;
+    std::string host, none_had;
+    if (e.host.value > 0) host = fmt::format(" and {} of host memory a node", format_bytes(e.host));
+    const PlanFeatures lacking = features_of(e.plan) & s.training.error_band.unmeasured &
+                                 ~features_of(all.found.plans.front().plan);
+    if (lacking != 0)
+      none_had = fmt::format("; no published run had {}", fmt::join(names_of(lacking), ", or "));
+    lines.push_back(fmt::format("With {} a plan takes {}{}, {} less: {}; --set plan.{}=auto{}.",
+                                named_key(unasked.key), format_seconds(e.iteration), host,
+                                signed_percent(ratio).substr(1), to_string(e.plan), unasked.key,
+                                none_had));
+  }
+  return lines;
+}
+
+std::string unasked_keys_sentence(const Strategies& all, const Scenario& s) {
+  std::vector<std::string> none, unknown;
+  for (const std::string_view key : unasked_keys(s)) {
+    const auto known = std::ranges::find(all.unasked, key, &UnaskedKey::key);
+    const bool looked = known != all.unasked.end();
+    if (looked && known->plan) continue;
+    (looked ? none : unknown)
+        .push_back(fmt::format("{} (--set plan.{}=auto)", named_key(key), key));
+  }
+  std::string text;
+  if (!none.empty()) {
+    text = fmt::format("No even plan with {} is {:g} % faster.", fmt::join(none, ", or with "),
+                       100 * (worth_a_key - 1));
+  }
+  if (!unknown.empty()) {
+    text += fmt::format("{}Searched only where it is asked for: {}.", text.empty() ? "" : " ",
+                        fmt::join(unknown, "; "));
+  }
+  return text;
 }
 
 std::string margin_sentence(const Scenario& s) {

@@ -19,8 +19,12 @@ std::string left_out(const Strategies& all, const costmodel::Scenario& scenario)
 // What of the space is not proved; "" where all is.
 std::string proved_but(const Strategies& all);
 
-// What the stack offers and the search tries with `auto` alone; "" where there is nothing.
-std::string asked_alone(const costmodel::Scenario& scenario);
+// Of each key that is searched only with `auto` and gains something, what; and of the others, that
+// they gain nothing or were not looked at; "" where there are none.
+std::vector<std::string> unasked_gains(const Strategies& strategies,
+                                       const costmodel::Scenario& scenario);
+std::string unasked_keys_sentence(const Strategies& strategies,
+                                  const costmodel::Scenario& scenario);
 
 // The part of memory that plans leave free; "" where they may take all.
 std::string margin_sentence(const costmodel::Scenario& scenario);

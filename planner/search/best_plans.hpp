@@ -75,9 +75,12 @@ class Podium {
  public:
   explicit Podium(std::size_t top, costmodel::RankingRows rows = costmodel::RankingRows::plans)
       : top_(top), families_(rows == costmodel::RankingRows::families) {}
-  explicit Podium(const costmodel::SearchLimits& limits, PlanFilter takes = {})
+  // `below`: a plan that takes longer does not enter.
+  explicit Podium(const costmodel::SearchLimits& limits, PlanFilter takes = {},
+                  costmodel::Seconds below = costmodel::Seconds(infinity))
       : Podium(static_cast<std::size_t>(limits.top), limits.rows) {
     takes_ = std::move(takes);
+    below_ = below;
   }
 
   // Whether a plan that fits is one to rank: one that no filter refuses.
@@ -91,10 +94,8 @@ class Podium {
     return within(bound, worst(plan));
   }
 
-  // The time that a plan must not exceed to enter; infinite while there is room.
-  costmodel::Seconds worst() const {
-    return ranked_.size() < top_ ? costmodel::Seconds(infinity) : ranked_.back().time;
-  }
+  // The time that a plan must not exceed to enter; `below` while there is room.
+  costmodel::Seconds worst() const { return ranked_.size() < top_ ? below_ : ranked_.back().time; }
   costmodel::Seconds worst(const costmodel::ParallelPlan& plan) const {
     if (!families_) return worst();
     const auto known = std::find_if(ranked_.begin(), ranked_.end(),
@@ -103,6 +104,7 @@ class Podium {
   }
 
   void offer(Ranked candidate) {
+    if (candidate.time > below_) return;
     const auto like = std::find_if(ranked_.begin(), ranked_.end(), [&](const Ranked& known) {
       return families_ ? one_family(known.plan, candidate.plan)
                        : one_row(known.plan, candidate.plan);
@@ -115,6 +117,9 @@ class Podium {
     ranked_.insert(at, std::move(candidate));
     if (ranked_.size() > top_) ranked_.pop_back();
   }
+
+  // Whether a plan can be too slow to enter: something is known that fits.
+  bool has_worst() const { return !ranked_.empty() || below_.value < infinity; }
 
   // Whether a plan that is slower than another of its family never enters.
   bool keeps_best() const { return families_; }
@@ -129,6 +134,7 @@ class Podium {
 
   std::size_t top_;
   bool families_;
+  costmodel::Seconds below_{infinity};
   PlanFilter takes_;
   std::vector<Ranked> ranked_;
 };

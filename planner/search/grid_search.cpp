@@ -110,7 +110,7 @@ Priced price_member(const ParallelPlan& plan, std::uint64_t order, const Podium*
 // them; or only a family's best enters it, and they are no faster, nor simpler, than a member that
 // fits.
 bool settles(const Priced& priced, const ParallelPlan& plan, const Podium& podium) {
-  if (priced.none_fits && !podium.ranked().empty()) return true;
+  if (priced.none_fits && podium.has_worst()) return true;
   const bool best = podium.keeps_best() && priced.fits && priced.none_faster;
   return (best || !podium.open_to(priced.bound, plan)) && leads(plan);
 }
@@ -154,7 +154,7 @@ void add_near(const std::vector<Bounded>& families, const Podium& podium,
 }  // namespace
 
 SearchResult search(const Scenario& scenario, Evaluator& evaluator,
-                    const std::function<bool()>& expired, const PlanFilter& takes) {
+                    const std::function<bool()>& expired, const SearchScope& scope) {
   const SearchSpace space = enumerate(scenario);
   SearchResult result;
   auto& counts = result.statistics;
@@ -167,6 +167,7 @@ SearchResult search(const Scenario& scenario, Evaluator& evaluator,
   families.reserve(space.families.size());
   for (const Family& family : space.families) {
     if (stopped()) break;
+    if (scope.families && !scope.families(family.plan)) continue;
     const int widest = micro_batch_groups_offered(scenario, family.plan).back();
     const Seconds bound = bound_of(family, scenario, [&](const ParallelPlan& plan) {
       return bound_in_groups(evaluator.cost(plan), plan, widest);
@@ -174,7 +175,7 @@ SearchResult search(const Scenario& scenario, Evaluator& evaluator,
     families.push_back({bound, families.size(), family.plan, Bytes(0)});
   }
   std::ranges::sort(families, earlier);
-  Podium podium(scenario.search, takes);
+  Podium podium(scenario.search, scope.takes, scope.below);
   for (const Bounded& family : families) {
     if (!podium.open_to(family.bound) || stopped()) break;
     if (!podium.open_to(family.bound, family.plan)) continue;

@@ -42,11 +42,18 @@ struct SearchResult {
   costmodel::Bytes leanest_peak;
 };
 
+// What of the space a search looks at and ranks.
+struct SearchScope {
+  PlanFilter takes = {};     // a plan that it refuses is one that does not fit
+  PlanFilter families = {};  // by their representatives
+  costmodel::Seconds below = costmodel::Seconds(infinity);  // what takes longer is not ranked
+};
+
 // Branch-and-bound search. Deterministic: ties go to the plan with the smaller peak memory, then to
-// the first in the enumeration. Polls `expired`, and once it returns true stops. Ranks what `takes`
-// takes: a plan that it refuses is one that does not fit.
+// the first in the enumeration. Polls `expired`, and once it returns true stops. The proof is of
+// what the scope has.
 SearchResult search(const costmodel::Scenario& scenario, costmodel::Evaluator& evaluator,
-                    const std::function<bool()>& expired = {}, const PlanFilter& takes = {});
+                    const std::function<bool()>& expired = {}, const SearchScope& scope = {});
 
 // The fastest of the simplest even plans that fit, take no more than `most` and are at least as
 // simple as `least`. `near`: of a search's result; a family whose bound is more has none.

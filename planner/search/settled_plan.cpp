@@ -95,7 +95,7 @@ std::optional<Estimate> fastest_of_use(Scenario open, Reach reach, int threads,
     Evaluator evaluator(open.model, open.cluster, open.training);
     const auto takes = [&](const ParallelPlan& plan) { return usable(plan); };
     const auto in_vain = [&] { return usable.in_vain(); };
-    for (Estimate& even : search(open, evaluator, in_vain, takes).plans)
+    for (Estimate& even : search(open, evaluator, in_vain, {takes}).plans)
       found.push_back(std::move(even));
   }
   const auto best = std::ranges::min_element(found, {}, &Estimate::iteration);

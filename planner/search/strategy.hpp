@@ -20,6 +20,13 @@
 
 namespace planner {
 
+// A key that is searched only with `auto`, and the fastest even plan with it where that is worth
+// the key (unasked_keys.hpp).
+struct UnaskedKey {
+  std::string key;
+  std::optional<costmodel::Estimate> plan;
+};
+
 struct Strategies {
   SearchResult found;  // the reported result over all searches: the chosen plan, then the fastest
                        // of each other family
@@ -34,8 +41,9 @@ struct Strategies {
   // without it that fits (measured_plan.hpp).
   costmodel::PlanFeatures unmeasured = 0;
   std::optional<costmodel::Estimate> measured;
-  std::int64_t mtp_layers = 0;  // of the model: a layout in words has them
-  std::string interrupted;      // by which signal, told by the command; then nothing is proved
+  std::vector<UnaskedKey> unasked;  // those that were looked at
+  std::int64_t mtp_layers = 0;      // of the model: a layout in words has them
+  std::string interrupted;          // by which signal, told by the command; then nothing is proved
 };
 
 // Above this many devices, stages with different sizes are searched only by `--strategy meshes`.

@@ -241,18 +241,6 @@ TEST_CASE("interleaved layouts that start far from the best are improved where t
   CHECK(open <= given * (1 + 1e-9));
 }
 
-TEST_CASE("what is searched only where it is asked for is named") {
-  const auto asked = [](const std::string& more) {
-    return planner::asked_alone(
-        read("model: llama-3-8b\ncluster: {base: dgx-h100, devices: 16}\n"
-             "training: {global_batch: 64, sequence: 4096, stack: torchtitan}\n" +
-             more));
-  };
-  CHECK(asked("").find("plan.offload=auto") != std::string::npos);
-  CHECK(asked("").find("plan.dp_replicate=auto") != std::string::npos);
-  CHECK(asked("plan: {offload: auto, dp_replicate: auto}\n").empty());
-}
-
 TEST_CASE("a search over even stages says what it leaves out, where there is anything") {
   const auto left = [](const std::string& plan, planner::Reach reach) {
     const Scenario s = read(dense + plan);

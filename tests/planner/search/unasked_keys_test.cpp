@@ -1,0 +1,124 @@
+// What a key that nobody asked for would gain: against all plans of the space, one by one.
+#include "planner/search/unasked_keys.hpp"
+
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <optional>
+
+#include "costmodel/estimate/evaluator.hpp"
+#include "planner/report/strategy_text.hpp"
+#include "planner/search/search_space.hpp"
+#include "tests/costmodel/support/scenarios.hpp"
+
+namespace unasked_keys_test {
+
+using namespace costmodel;
+using planner::Strategies;
+
+namespace {
+
+Scenario scenario(const std::string& stack, const std::string& memory,
+                  const std::string& plan = "{}") {
+  return scenarios::read(fmt::format(
+      "model: {{kind: llama, layers: 8, hidden: 2048, heads: 16, kv_heads: 4, ffn_hidden: 8192, "
+      "vocab: 32000}}\ncluster: {{base: pcie-8x-rtx-4090, devices: 8, device: {{base: rtx-4090, "
+      "memory: {{bytes: {}}}}}}}\ntraining: {{global_batch: 64, sequence: 2048, stack: {}}}\n"
+      "search: {{memory_margin: 0, simpler_within: 0}}\nplan: {}\n",
+      memory, stack, plan));
+}
+
+Strategies searched(const Scenario& s) {
+  Strategies all = run_strategies(s, planner::Reach::even, 1, {});
+  planner::add_unasked(all, s, 2);
+  return all;
+}
+
+bool uses(const ParallelPlan& plan, const std::string& key) {
+  return key == "offload" ? plan.offload.any() : plan.dp_replicate > 1;
+}
+
+// The least time of the plans with the key, by trying every plan.
+std::optional<Seconds> least_with(Scenario s, const std::string& key) {
+  s.plan.automatic.push_back(key);
+  Evaluator evaluator(s.model, s.cluster, s.training);
+  std::optional<Seconds> least;
+  for (const auto& family : planner::enumerate(s).families) {
+    for (const ParallelPlan& plan : planner::members(family, s)) {
+      if (!uses(plan, key) || !evaluator.cost(plan).within(planner::memory_limit(s))) continue;
+      const Seconds time = evaluator.iteration_time(plan);
+      if (!least || time < *least) least = time;
+    }
+  }
+  return least;
+}
+
+}  // namespace
+
+TEST_CASE("what a key gains is what the fastest even plan with it takes, or nothing") {
+  int gains = 0, none = 0;
+  for (const char* stack : {"deepspeed-2021", "peft", "torchtitan", "megatron-core-2024"}) {
+    for (const char* memory : {"80 GiB", "6 GiB", "4 GiB"}) {
+      CAPTURE(stack);
+      CAPTURE(memory);
+      const Scenario s = scenario(stack, memory);
+      const Strategies all = searched(s);
+      if (all.found.plans.empty()) {
+        CHECK(all.unasked.empty());
+        continue;
+      }
+      REQUIRE(all.unasked.size() == planner::unasked_keys(s).size());
+      const Seconds below = all.found.plans.front().iteration / planner::worth_a_key;
+      for (const planner::UnaskedKey& one : all.unasked) {
+        CAPTURE(one.key);
+        const auto least = least_with(s, one.key);
+        CHECK(one.plan.has_value() == (least && *least <= below));
+        ++(one.plan ? gains : none);
+        if (!one.plan) continue;
+        CHECK(one.plan->iteration.value == least->value);
+        CHECK(uses(one.plan->plan, one.key));
+      }
+    }
+  }
+  CHECK(gains > 0);
+  CHECK(none > 0);
+}
+
+TEST_CASE("keys that are written, or that the stack has not, are not looked at") {
+  using Keys = std::vector<std::string_view>;
+  CHECK(planner::unasked_keys(scenario("torchtitan", "80 GiB")) == Keys{"offload", "dp_replicate"});
+  CHECK(planner::unasked_keys(scenario("torchtitan", "80 GiB", "{offload: auto}")) ==
+        Keys{"dp_replicate"});
+  CHECK(planner::unasked_keys(scenario("torchtitan", "80 GiB", "{dp_replicate: 2, offload: {}}"))
+            .empty());
+  CHECK(planner::unasked_keys(scenario("megatron-2021", "80 GiB")).empty());
+}
+
+TEST_CASE("the report has the gain and how to get it; without a search, that there was none") {
+  const Scenario s = scenario("deepspeed-2021", "4 GiB");
+  Strategies all = searched(s);
+  REQUIRE_FALSE(all.found.plans.empty());
+  const auto key = std::ranges::find(all.unasked, "offload", &planner::UnaskedKey::key);
+  REQUIRE(key != all.unasked.end());
+  REQUIRE(key->plan);
+  const auto gains = planner::unasked_gains(all, s);
+  REQUIRE(gains.size() == 1);
+  CHECK(gains[0].find("--set plan.offload=auto") != std::string::npos);
+  CHECK(gains[0].find("of host memory a node") != std::string::npos);
+  CHECK(unasked_keys_sentence(all, s).find("plan.offload") == std::string::npos);
+
+  const Scenario roomy = scenario("torchtitan", "80 GiB");
+  all = searched(roomy);
+  CHECK(planner::unasked_gains(all, roomy).empty());
+  CHECK(unasked_keys_sentence(all, roomy).starts_with("No even plan with states or activations"));
+  all.unasked.clear();
+  planner::add_unasked(all, roomy, 2, [] { return true; });
+  CHECK(all.unasked.empty());
+  const std::string unknown = unasked_keys_sentence(all, roomy);
+  CHECK(unknown.starts_with("Searched only where it is asked for"));
+  CHECK(unknown.find("plan.offload=auto") != std::string::npos);
+  CHECK(unknown.find("plan.dp_replicate=auto") != std::string::npos);
+}
+
+}  // namespace unasked_keys_test
