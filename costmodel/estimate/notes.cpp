@@ -29,14 +29,8 @@ std::string routing_note(const TrainingSpec& t, const ParallelPlan& plan) {
 
 // How far this run is from those that were traced: a trace of equal shapes counts in full.
 std::string traced_note(const OwnRuns& own) {
-  double nearest = -1;
-  TracedShape of;
-  for (const TracedRun& trace : own.traces) {
-    const double share = shared_part(KernelKind::elementwise, trace.shape, own.shape);
-    if (share <= nearest) continue;
-    nearest = share;
-    of = trace.shape;
-  }
+  const auto [trace, nearest] = nearest_trace(own.traces, own.shape);
+  const TracedShape& of = trace->shape;
   const bool same =
       nearest == 1 && of.layers == own.shape.layers && of.global_batch == own.shape.global_batch;
   const std::string how_near =

@@ -121,6 +121,15 @@ double shared_part(KernelKind kind, const TracedShape& a, const TracedShape& b) 
   return std::exp(-distance / 2);
 }
 
+NearestTrace nearest_trace(std::span<const TracedRun> traces, const TracedShape& shape) {
+  NearestTrace nearest;
+  for (const TracedRun& trace : traces) {
+    const double share = shared_part(KernelKind::elementwise, trace.shape, shape);
+    if (share > nearest.share) nearest = {&trace, share};
+  }
+  return nearest;
+}
+
 std::array<double, kernel_kind_count> kind_factors(std::span<const TracedRun> traces,
                                                    const TracedShape& shape) {
   std::array<double, kernel_kind_count> factors{1, 1, 1, 1, 1, 1, 1, 1};

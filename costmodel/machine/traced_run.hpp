@@ -37,6 +37,13 @@ struct TracedRun {
 // How much of a kind's error two runs share beyond the site's own: 1 of equal shapes.
 double shared_part(KernelKind kind, const TracedShape& a, const TracedShape& b);
 
+// The trace whose shapes are nearest, and how near: 1 where they are equal. `traces`: at least one.
+struct NearestTrace {
+  const TracedRun* trace = nullptr;
+  double share = -1;
+};
+NearestTrace nearest_trace(std::span<const TracedRun> traces, const TracedShape& shape);
+
 // By KernelKind, for a run of this shape: 1 without traces.
 std::array<double, kernel_kind_count> kind_factors(std::span<const TracedRun> traces,
                                                    const TracedShape& shape);

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 #include "costmodel/base/escape.hpp"
@@ -75,8 +76,19 @@ ErrorBand band_of_scenario(const Scenario& s, const ConfigPath& path) {
   ErrorBand band = find_band(path, traits_of(s));
   const OwnRuns& own = s.cluster.measured;
   if (own.runs == 0) return band;
-  band.low = own.low;
-  band.high = own.high;
+  // What traces have earned is of jobs like those that were traced: of others as much of the
+  // interval's variance is that of published runs as their shapes do not share.
+  double near = 1;
+  if (!own.traces.empty()) {
+    const double share = nearest_trace(own.traces, own.shape).share;
+    near = share * share;
+  }
+  const auto mixed = [near](double earned, double usual) {
+    const double a = std::log(earned), b = std::log(usual);
+    return std::exp(std::copysign(std::sqrt(near * a * a + (1 - near) * b * b), a + b));
+  };
+  band.low = mixed(own.low, band.low);
+  band.high = mixed(own.high, band.high);
   band.unknown.clear();
   band.unmeasured = 0;
   band.basis =

@@ -41,6 +41,7 @@ Json of(const FittedTrace& trace) {
           {"profiler", trace.read.profiler},
           {"device", trace.read.device},
           {"iterations", times.iterations},
+          {"iterations_left_out", times.left_out},
           {"attributed", times.attributed() / times.kernels},
           {"kernels_s", times.kernels.value},
           {"busy_s", times.busy.value},

@@ -15,7 +15,17 @@ namespace planner {
 
 using namespace costmodel;
 
-std::vector<TraceGain> gains_of(const FittedTrace& trace, Seconds fixed) {
+namespace {
+
+Seconds computes(const TracedRank& rank) { return rank.times.kernels - rank.times.communication; }
+
+// A rank counts as slower than others by this much.
+constexpr double slower_rank = 1.02;
+
+}  // namespace
+
+std::vector<TraceGain> gains_of(const TraceExplanation& all, Seconds fixed) {
+  const FittedTrace& trace = all.trace;
   const TraceTimes& times = trace.read.times;
   std::vector<TraceGain> gains;
   const double least = 0.005 * trace.unprofiled.value;
@@ -26,6 +36,15 @@ std::vector<TraceGain> gains_of(const FittedTrace& trace, Seconds fixed) {
     add("the device waits for the host's launches",
         "larger micro-batches, torch.compile or CUDA graphs: fewer launches",
         trace.unprofiled - times.busy - fixed);
+  }
+  if (all.ranks.size() > 1) {
+    const auto [fast, slow] = std::ranges::minmax(all.ranks, {}, computes);
+    if (computes(slow) > slower_rank * computes(fast)) {
+      add(fmt::format("rank {} computes longer than rank {}, and the others wait for it", slow.rank,
+                      fast.rank),
+          "the same work on each rank, or another device: its clock, power limit and temperature",
+          computes(slow) - computes(fast));
+    }
   }
   add("collectives run while nothing else does",
       "prefetch and overlap of gathers and reductions, fewer or larger messages", times.exposed);
@@ -50,19 +69,22 @@ std::string ranks_text(const std::vector<TracedRank>& ranks, std::size_t columns
     table.rows.push_back({fmt::format("{}", rank.rank), ms(t.busy), ms(t.kernels - t.communication),
                           ms(t.communication), costmodel::printable(rank.file)});
   }
-  const auto computes = [](const TracedRank& r) { return r.times.kernels - r.times.communication; };
   const auto [least, most] = std::ranges::minmax(ranks, {}, computes);
-  return fmt::format(
-      "Ranks:\n{}\nRank {} computes {:.1f} % longer than rank {}; the others wait for "
-      "it in collectives.\n\n",
-      to_text(table, 2, columns), most.rank, 100 * (computes(most) / computes(least) - 1),
-      least.rank);
+  const double longer = computes(most) / computes(least);
+  const std::string sentence =
+      longer < slower_rank
+          ? fmt::format("No rank computes {:.0f} % longer than another.", 100 * (slower_rank - 1))
+          : fmt::format(
+                "Rank {} computes {:.1f} % longer than rank {}; the others wait for it in "
+                "collectives.",
+                most.rank, 100 * (longer - 1), least.rank);
+  return fmt::format("Ranks:\n{}\n{}\n\n", to_text(table, 2, columns), sentence);
 }
 
 }  // namespace
 
 std::string explanation_report(const TraceExplanation& all, std::size_t columns) {
-  std::string text = trace_text(all.trace, columns) + "By operator\n\n" +
+  std::string text = trace_text(all.trace, columns) + "By operator, as recorded\n\n" +
                      to_text(part_table(all.trace), 2, columns) + "\n" +
                      ranks_text(all.ranks, columns);
   if (all.gains.empty()) return text + "Nothing takes longer than it need by a hundredth.\n";

@@ -29,9 +29,9 @@ struct TraceExplanation {
   std::vector<TraceGain> gains;  // largest first
 };
 
-// Those of half of a hundredth of the iteration or more. `fixed`: what an iteration costs in no
-// kernel whatever it runs.
-std::vector<TraceGain> gains_of(const FittedTrace& trace, costmodel::Seconds fixed);
+// Of its trace and ranks those of half of a hundredth of the iteration or more. `fixed`: what an
+// iteration costs in no kernel whatever it runs.
+std::vector<TraceGain> gains_of(const TraceExplanation& all, costmodel::Seconds fixed);
 
 std::string explanation_report(const TraceExplanation& all,
                                std::size_t columns = costmodel::unlimited_width);

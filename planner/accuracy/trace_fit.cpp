@@ -5,13 +5,17 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <set>
+#include <string>
 #include <utility>
 
 #include "costmodel/base/error.hpp"
+#include "costmodel/base/escape.hpp"
 #include "costmodel/base/unit_text.hpp"
 #include "costmodel/estimate/evaluator.hpp"
 #include "costmodel/estimate/kernel_list.hpp"
 #include "costmodel/estimate/plan_estimate.hpp"
+#include "costmodel/plan/mesh.hpp"
 #include "planner/traces/kernel_names.hpp"
 
 namespace planner {
@@ -56,8 +60,13 @@ Seconds iteration_of(Scenario scenario, const ParallelPlan& plan, Seconds launch
 }
 
 // The launch with which the plan takes `iteration`: by halving, for it only grows with the launch.
+// 0 where no launch gives it: what is wrong is something else.
 Seconds launch_for(const Scenario& scenario, const ParallelPlan& plan, Seconds iteration) {
-  double low = std::log(1e-7), high = std::log(1e-2);
+  constexpr Seconds least{1e-7}, most{1e-2};
+  if (iteration_of(scenario, plan, least) > iteration ||
+      iteration_of(scenario, plan, most) < iteration)
+    return {};
+  double low = std::log(least.value), high = std::log(most.value);
   for (int i = 0; i < 40; ++i) {
     const double middle = (low + high) / 2;
     const bool above = iteration_of(scenario, plan, Seconds(std::exp(middle))) > iteration;
@@ -74,14 +83,43 @@ std::array<Seconds, kernel_kind_count> ReadTrace::steady() const {
   return all;
 }
 
-PredictedTimes predicted_times(const Scenario& scenario, const ParallelPlan& plan) {
+namespace {
+
+// The pipeline rank of a rank of the job; 0 where it has no such rank, or stages of other sizes.
+int pipeline_rank(int rank, const ParallelPlan& plan) {
+  if (plan.pp == 1 || !plan.even()) return 0;
+  const Mesh mesh(plan);
+  return rank >= 0 && rank < mesh.size() ? mesh.coordinates(rank).pp : 0;
+}
+
+// Of all stages of a rank.
+StageKernels rank_kernels(const PlanCost& cost, int rank, const ParallelPlan& plan,
+                          Evaluator& evaluator) {
+  const int at = pipeline_rank(rank, plan);
+  StageKernels all;
+  for (std::size_t stage = 0; stage < cost.stages.size(); ++stage) {
+    if (plan.even() ? rank_of(plan.schedule, plan.pp, static_cast<int>(stage)) != at : stage > 0)
+      continue;
+    StageKernels own = stage_kernels(cost, stage, plan, evaluator);
+    // The step of the optimizer is the rank's, and listed with each of its stages.
+    if (!all.kernels.empty())
+      std::erase_if(own.kernels,
+                    [](const ListedKernels& row) { return row.passes == "iteration"; });
+    all.kernels.insert(all.kernels.end(), own.kernels.begin(), own.kernels.end());
+  }
+  return all;
+}
+
+}  // namespace
+
+PredictedTimes predicted_times(const Scenario& scenario, const ParallelPlan& plan, int rank) {
   costmodel::Evaluator evaluator(scenario.model, scenario.cluster, scenario.training);
   PredictedTimes times;
   times.iteration = evaluator.estimate(plan).iteration;
   const costmodel::PlanCost& cost = evaluator.cost(plan);
   const auto m = static_cast<double>(cost.micro_batches);
   std::map<std::pair<TracedPart, bool>, PartTime> parts;
-  const auto listed = stage_kernels(cost, 0, plan, evaluator);
+  const auto listed = rank_kernels(cost, rank, plan, evaluator);
   const auto kinds = listed.by_kind(cost.micro_batches);
   for (std::size_t kind = 0; kind < kinds.size(); ++kind) times.kinds[kind] = kinds[kind].value;
   for (const costmodel::ListedKernels& row : listed.kernels) {
@@ -117,7 +155,7 @@ FittedTrace fit_trace(const Scenario& scenario, const ParallelPlan& plan, ReadTr
   FittedTrace fitted;
   fitted.read = std::move(trace);
   const TraceTimes& times = fitted.read.times;
-  fitted.before = predicted_times(scenario, plan);
+  fitted.before = predicted_times(scenario, plan, fitted.read.rank);
   fitted.run = traced_run(scenario, fitted.read, fitted.before);
   const Seconds fixed = scenario.training.stack.host.iteration;
   Seconds device = times.busy + fixed;
@@ -142,6 +180,71 @@ FittedTrace fit_trace(const Scenario& scenario, const ParallelPlan& plan, ReadTr
 
 namespace {
 
+// Words of a name that distinguish devices, as "h100", "4090", "mi300x".
+std::set<std::string> models_in(std::string_view name) {
+  std::set<std::string> words;
+  std::string word;
+  const auto end = [&] {
+    const auto digits = std::ranges::count_if(word, [](char c) { return c >= '0' && c <= '9'; });
+    const bool memory = word.ends_with("gb") || word.starts_with("hbm") || word.starts_with("sxm");
+    if (digits >= 2 && !memory) words.insert(word);
+    word.clear();
+  };
+  for (const char c : name) {
+    const bool letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+    if (letter || (c >= '0' && c <= '9')) {
+      word += static_cast<char>(letter ? c | 0x20 : c);
+    } else {
+      end();
+    }
+  }
+  end();
+  return words;
+}
+
+void refuse_other_device(const FittedTrace& trace, const Scenario& scenario) {
+  const auto recorded = models_in(trace.read.device),
+             given = models_in(scenario.cluster.device.name);
+  const bool shared =
+      std::ranges::any_of(recorded, [&](const std::string& word) { return given.contains(word); });
+  if (recorded.empty() || given.empty() || shared) return;
+  throw ConfigError({trace.read.file, 0, 0},
+                    fmt::format("was recorded on {}, and the scenario's devices are {}",
+                                quote(trace.read.device), scenario.cluster.device.name),
+                    "give the cluster of the run (cluster.base)");
+}
+
+// Of another precision, and of a compiled model for an eager one or the other way round.
+void refuse_other_kernels(const FittedTrace& trace, const Scenario& scenario) {
+  const TraceTimes& times = trace.read.times;
+  const Seconds half = times.kinds[static_cast<std::size_t>(KernelKind::products)] * 0.5;
+  const Precision precision = scenario.training.precision;
+  const bool full = precision == Precision::fp32,
+             eight = precision == Precision::fp8 || precision == Precision::mxfp8;
+  const Mark file{trace.read.file, 0, 0};
+  const char* type = full && times.in_16_bits > half    ? "16 bits"
+                     : !full && times.in_fp32 > half    ? "fp32"
+                     : eight && times.in_16_bits > half ? "16 bits"
+                     : !eight && times.in_8_bits > half ? "8 bits"
+                                                        : nullptr;
+  if (type != nullptr) {
+    throw ConfigError(
+        file,
+        fmt::format("multiplies matrices of {}, and this job is in {}", type, to_string(precision)),
+        "set training.precision as the run had it");
+  }
+  const bool compiled = traced_shape(scenario).compiled;
+  if (compiled && times.compiled.value <= 0) {
+    throw ConfigError(file, "has no kernel of torch.compile, and this job is compiled",
+                      "set training.overlap.compile as the run had it");
+  }
+  const auto elementwise = static_cast<std::size_t>(KernelKind::elementwise);
+  if (!compiled && times.compiled > 0.5 * times.kinds[elementwise]) {
+    throw ConfigError(file, "has kernels of torch.compile, and this job is not compiled",
+                      "set training.overlap.compile as the run had it");
+  }
+}
+
 Seconds of_parts(const std::vector<PartTime>& parts, TracedPart part) {
   Seconds sum;
   for (const PartTime& each : parts)
@@ -164,6 +267,16 @@ void refuse_other_batch(const FittedTrace& trace) {
                expected = trace.before.attentions;
   constexpr double much = 0.2;
   if (ran <= 0 || expected <= 0 || std::abs(ran - expected) <= much * expected) return;
+  const double iterations = ran / expected;
+  if (!trace.read.marked && iterations > 1.5 &&
+      std::abs(iterations - std::round(iterations)) < much) {
+    throw ConfigError(
+        {trace.read.file, 0, 0},
+        fmt::format("has no marks of iterations, and attention as often as {:.0f} of them have",
+                    iterations),
+        "record the CPU too and call profiler.step() after each iteration, or with Nsight push "
+        "NVTX ranges \"iteration N\"");
+  }
   throw ConfigError(
       {trace.read.file, 0, 0},
       fmt::format("runs attention forward {:.0f} times an iteration, and this job {:.0f} times: "
@@ -174,7 +287,9 @@ void refuse_other_batch(const FittedTrace& trace) {
 
 }  // namespace
 
-void refuse_other_job(const FittedTrace& trace) {
+void refuse_other_job(const FittedTrace& trace, const Scenario& scenario) {
+  refuse_other_device(trace, scenario);
+  refuse_other_kernels(trace, scenario);
   const TraceTimes& times = trace.read.times;
   const Seconds products = times.kinds[static_cast<std::size_t>(KernelKind::products)];
   Seconds strange;
@@ -182,6 +297,14 @@ void refuse_other_job(const FittedTrace& trace) {
     if (kind_of_kernel(left.kernel) == KernelKind::products) strange += left.time;
   std::string lacks;
   if (2 * strange > products) lacks = "has products of sizes that this model does not have";
+  if (products.value <= 0 && trace.before.kinds[0] > 0) {
+    throw ConfigError({trace.read.file, 0, 0},
+                      fmt::format("has no kernel that is known as a product of matrices; {} of its "
+                                  "kernels have no known name",
+                                  format_seconds(times.no_kind)),
+                      "give the trace of a training; for a library whose kernels are not known "
+                      "calibrate --from-log");
+  }
   const auto by_sizes = {TracedPart::mlp_products, TracedPart::attention_products,
                          TracedPart::logits_products};
   Seconds known = of_parts(times.parts, TracedPart::expert_products);
@@ -189,11 +312,17 @@ void refuse_other_job(const FittedTrace& trace) {
   for (const TracedPart part : by_sizes) {
     constexpr double much = 0.2;
     const Seconds predicted = of_parts(trace.before.parts, part);
-    if (2 * known <= products || of_parts(times.parts, part).value > 0 ||
-        predicted.value <= much * trace.before.kinds[0])
-      continue;
-    lacks = fmt::format("has no {}, of which this job has {}", name_of(part),
-                        format_seconds(predicted));
+    const Seconds measured = of_parts(times.parts, part);
+    const bool large = costmodel::max(measured, predicted).value > much * trace.before.kinds[0];
+    if (2 * known <= products || !large || !lacks.empty()) continue;
+    constexpr double most = 2;  // no product is so far from its roofline's price
+    if (measured.value <= 0) {
+      lacks = fmt::format("has no {}, of which this job has {}", name_of(part),
+                          format_seconds(predicted));
+    } else if (measured > most * predicted || predicted > most * measured) {
+      lacks = fmt::format("has {} of {}, of which this job has {}", format_seconds(measured),
+                          name_of(part), format_seconds(predicted));
+    }
   }
   if (!lacks.empty()) {
     throw ConfigError({trace.read.file, 0, 0}, lacks, "give the scenario of the run that it is of");

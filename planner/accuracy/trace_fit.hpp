@@ -27,9 +27,10 @@ struct ReadTrace {
   std::string file;
   std::vector<std::string> more_ranks;  // files of other ranks
   std::string profiler, device;
-  bool has_launchers = false, has_sizes = false;
+  bool has_launchers = false, has_sizes = false, marked = false;
   TraceTimes times;
   int ranks = 0;  // of the job, as recorded; 0: not
+  int rank = 0;   // whose `file` is
   // By KernelKind, as in a training that goes on: see `rested`.
   std::array<costmodel::Seconds, costmodel::kernel_kind_count> steady() const;
 };
@@ -41,8 +42,9 @@ struct PredictedTimes {
   costmodel::Seconds iteration;
   double attentions = 0;  // forward passes of attention in an iteration, recomputed ones too
 };
+// `rank`: its kernels are those of its stage.
 PredictedTimes predicted_times(const costmodel::Scenario& scenario,
-                               const costmodel::ParallelPlan& plan);
+                               const costmodel::ParallelPlan& plan, int rank = 0);
 
 Attributor attributor_of(const costmodel::Scenario& scenario, const costmodel::ParallelPlan& plan);
 
@@ -54,7 +56,9 @@ struct FittedTrace {
   // stack's fixed cost, or where the device waited for the host, the host's time.
   costmodel::Seconds unprofiled;
   bool host_bound = false;
-  costmodel::Seconds launch;  // host time of a kernel that gives `unprofiled`; 0: not decided
+  // Host time of a kernel that gives `unprofiled`; 0: not decided. Where the device sets the pace,
+  // a bound: the stack's would have made it wait.
+  costmodel::Seconds launch;
 };
 
 // The share of an iteration beyond the fixed cost in which the device waits, from which on the host
@@ -80,8 +84,9 @@ inline constexpr std::array<double, costmodel::kernel_kind_count> rested{1.024, 
 FittedTrace fit_trace(const costmodel::Scenario& scenario, const costmodel::ParallelPlan& plan,
                       ReadTrace trace);
 
-// Throws a ConfigError where the sizes of its products show that a trace is of another job.
-void refuse_other_job(const FittedTrace& trace);
+// Throws a ConfigError where a trace is of another job or device: by its products' sizes, times and
+// types of inputs, by passes of attention, by kernels of a compiler, by the name of the device.
+void refuse_other_job(const FittedTrace& trace, const costmodel::Scenario& scenario);
 
 // The constants of all of them, which are of one stack; `prior`: the stack's time of a launch.
 costmodel::OwnRuns traced_constants(const std::vector<FittedTrace>& traces,

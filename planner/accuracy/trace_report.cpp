@@ -28,11 +28,14 @@ const PartTime* find(const std::vector<PartTime>& parts, TracedPart part, bool b
   return at == parts.end() ? nullptr : &*at;
 }
 
+// Those of a thousandth of the kernels' time or more.
 std::string left_over_text(const TraceTimes& times) {
   constexpr std::size_t most = 5;
+  constexpr double counted = 0.001;
   std::string text;
   for (std::size_t i = 0; i < std::min(most, times.left_over.size()); ++i) {
     const LeftOver& kernel = times.left_over[i];
+    if (kernel.time < counted * times.kernels) break;
     text += fmt::format("    {} by {}: {}\n", format_seconds(kernel.time),
                         printable(kernel.launcher.substr(0, 60)),
                         printable(kernel.kernel.substr(0, 90)));
@@ -46,11 +49,24 @@ std::string host_text(const FittedTrace& trace) {
   std::string text =
       fmt::format("An iteration as recorded: {} at least, of which no kernel ran in {}.\n",
                   format_seconds(times.least_wall), format_seconds(waits));
+  if (times.left_out > 0) {
+    text += fmt::format(
+        "{} recorded iteration{} left out: {} a tenth fewer kernels than the others, or kernels "
+        "that "
+        "take a quarter longer.\n",
+        times.left_out, times.left_out == 1 ? " is" : "s are",
+        times.left_out == 1 ? "it has" : "they have");
+  }
   if (trace.host_bound) {
     text += fmt::format(
         "The host sets the pace: {:.0f} launches; without what {:.0f} records cost it, {} an "
         "iteration.\n",
         times.launches, times.host_records, format_seconds(trace.unprofiled));
+  } else if (trace.launch.value > 0) {
+    text += fmt::format(
+        "The device sets the pace, so a launch takes the host {} at most; the fixed cost of an "
+        "iteration stays the stack's, for a profiler lengthens it.\n",
+        format_seconds(trace.launch));
   } else {
     text +=
         "The device sets the pace: the host's launches and the fixed cost of an iteration stay "
@@ -70,8 +86,9 @@ std::string attributed_text(const FittedTrace& trace) {
   } else if (!trace.read.has_sizes) {
     text += ", without their sizes: record with record_shapes=True";
   }
-  text += times.left_over.empty() ? ".\n" : "; not:\n" + left_over_text(times);
-  if (times.no_kind.value > 0) {
+  const std::string left_over = left_over_text(times);
+  text += left_over.empty() ? ".\n" : "; not:\n" + left_over;
+  if (times.no_kind > 0.001 * times.kernels) {
     text +=
         fmt::format("Kernels of no kind that is known take {}.\n", format_seconds(times.no_kind));
   }
@@ -137,10 +154,13 @@ Table part_table(const FittedTrace& trace) {
     const PartTime* before = find(trace.before.parts, part, backward);
     const PartTime* after = find(trace.after.parts, part, backward);
     const auto time = [](const PartTime* of) { return of == nullptr ? 0 : of->time.value; };
+    // Kernels have a price each, collectives one of their own.
+    const bool priced = part != TracedPart::communication;
     table.rows.push_back({std::string(name_of(part)), backward ? "backward" : "forward",
                           fmt::format("{:.0f}", measured == nullptr ? 0 : measured->kernels),
-                          milliseconds(time(measured)), milliseconds(time(before)),
-                          off_by(time(before), time(measured)), milliseconds(time(after))});
+                          milliseconds(time(measured)), priced ? milliseconds(time(before)) : "-",
+                          off_by(time(before), time(measured)),
+                          priced ? milliseconds(time(after)) : "-"});
   };
   for (const PartTime& part : trace.read.times.parts) add(part.part, part.backward);
   for (const PartTime& part : trace.before.parts) add(part.part, part.backward);

@@ -45,10 +45,16 @@ std::vector<PreparedRun> prepared(const std::vector<EvidenceRun>& runs,
 const PreparedRun& run_of(const std::vector<PreparedRun>& runs, const std::string& file) {
   std::string name = costmodel::stem_of(file);
   name = name.substr(0, name.find(".trace"));
-  const auto at = std::ranges::find_if(
-      runs, [&](const PreparedRun& each) { return each.run->id.ends_with(name); });
-  if (at == runs.end()) {
-    throw ConfigError({file, 0, 0}, "is of no run of this evidence",
+  const auto is_of = [&](const PreparedRun& each) {
+    const std::string& id = each.run->id;
+    return id == name || id.ends_with("-" + name);
+  };
+  const auto at = std::ranges::find_if(runs, is_of);
+  const auto found = std::ranges::count_if(runs, is_of);
+  if (found != 1) {
+    throw ConfigError({file, 0, 0},
+                      found == 0 ? std::string("is of no run of this evidence")
+                                 : fmt::format("may be of {} runs of this evidence", found),
                       "name the file as the run's id ends: ID.trace.json.gz");
   }
   return *at;
@@ -63,9 +69,11 @@ TracedGroup group_of(const std::vector<PreparedRun>& runs, const std::string& fi
   const PreparedRun& of = run_of(runs, file);
   const Trace trace = read_trace(file);
   const TraceTimes times = times_of(trace, attributor_of(of.scenario, of.plan));
-  ReadTrace read{file, {}, trace.profiler, trace.device, !trace.operators.empty(), trace.has_sizes,
-                 times};
+  ReadTrace read{
+      file,         {},   trace.profiler, trace.device, !trace.operators.empty(), trace.has_sizes,
+      trace.marked, times};
   const FittedTrace fitted = fit_trace(of.scenario, of.plan, std::move(read));
+  refuse_other_job(fitted, of.scenario);
   const std::string& stack = of.scenario.training.stack.name;
   const auto own = traced_constants({fitted}, stack, of.scenario.training.stack.host.kernel_launch);
   TracedGroup group;

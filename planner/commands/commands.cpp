@@ -346,7 +346,8 @@ Options with_calibration(Options options, const ConfigPath& path) {
               mark_of_argument("--calibrated", options.calibrated));
   const std::string file = scenario_operand(options.operands.front(), options, path);
   bool named = false;
-  if (format_of(file) == JobFormat::scenario) {
+  // What scenario_operand() made of a model or of a framework's job is no file.
+  if (path.loaded->contains(file) || format_of(file) == JobFormat::scenario) {
     Value root = loaded(path, file);
     for (const auto& assignment : options.assignments)
       assign_path(root, assignment, mark_of_argument("--set", assignment));

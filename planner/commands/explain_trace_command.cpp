@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -56,8 +58,16 @@ CommandResult explain_traces(const Session& session, const Scenario& scenario,
   const Attributor attributor = attributor_of(scenario, plan);
   TraceRows rows;
   ReadTrace read;
+  std::map<int, std::string> by_rank;
   for (std::size_t i = 0; i < files.size(); ++i) {
     if (i > 0) trace = read_trace(files[i]);
+    const auto [known, added] = by_rank.emplace(trace.rank, files[i]);
+    const bool recorded = trace.ranks > 0;
+    if (!added && (recorded || known->second == files[i])) {
+      throw ConfigError({files[i], 0, 0},
+                        fmt::format("is of rank {}, as {}", trace.rank, quote(known->second)),
+                        "give each rank's file once");
+    }
     all.ranks.push_back({files[i], trace.rank, times_of(trace, attributor)});
     add_rank(read, files[i], trace, all.ranks.back().times);
     if (wants_page(options)) {
@@ -65,12 +75,16 @@ CommandResult explain_traces(const Session& session, const Scenario& scenario,
                         files.size() > 1 ? fmt::format("rank {}", trace.rank) : "measured");
     }
   }
-  all.trace = fit_trace(scenario, plan, std::move(read));
-  refuse_other_job(all.trace);
-  const auto& stack = scenario.training.stack;
+  // What a calibration has learnt before is not learnt from this trace: its constants are those of
+  // the trace alone, and what was predicted is by the calibration.
+  const Scenario free = with_constants(scenario, {});
+  all.trace = fit_trace(free, plan, std::move(read));
+  refuse_other_job(all.trace, scenario);
+  const auto& stack = free.training.stack;
   const OwnRuns own = traced_constants({all.trace}, stack.name, stack.host.kernel_launch);
-  all.trace.after = predicted_times(with_constants(scenario, own), plan);
-  all.gains = gains_of(all.trace, scenario.training.stack.host.iteration);
+  all.trace.before = predicted_times(scenario, plan, all.trace.read.rank);
+  all.trace.after = predicted_times(with_constants(free, own), plan, all.trace.read.rank);
+  all.gains = gains_of(all, scenario.training.stack.host.iteration);
   result.text = json ? explanation_json(all) : explanation_report(all, session.style.style.width);
   if (wants_page(options)) {
     rows.add_predicted(scenario, plan);

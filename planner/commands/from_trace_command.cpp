@@ -36,16 +36,44 @@ JobLog job_and_file(const std::string& word, const std::string& flag) {
 
 namespace {
 
-// The mean of ranks; what a rank alone states is the first one's. Collectives wait for the slowest
-// rank in all others, so the rank that waited least has their time.
+// Of each operator the mean, too.
+void take_parts(TraceTimes& sum, const TraceTimes& rank, double old, double now) {
+  for (PartTime& part : sum.parts) {
+    part.time *= old;
+    part.kernels *= old;
+  }
+  for (const PartTime& part : rank.parts) {
+    auto at = std::ranges::find_if(sum.parts, [&](const PartTime& p) {
+      return p.part == part.part && p.backward == part.backward;
+    });
+    if (at == sum.parts.end()) at = sum.parts.insert(at, {part.part, part.backward, Seconds(0), 0});
+    at->time += now * part.time;
+    at->kernels += now * part.kernels;
+  }
+  std::ranges::sort(sum.parts, std::ranges::greater{}, [](const PartTime& p) { return p.time; });
+}
+
+// The mean of ranks; kernels that are not attributed are listed of the first one. Collectives wait
+// for the slowest rank in all others, so the rank that waited least has their time.
 void take_rank(TraceTimes& sum, const TraceTimes& rank, double ranks) {
   const double old = (ranks - 1) / ranks, now = 1 / ranks;
-  for (std::size_t kind = 0; kind < sum.kinds.size(); ++kind)
+  for (std::size_t kind = 0; kind < sum.kinds.size(); ++kind) {
     sum.kinds[kind] = old * sum.kinds[kind] + now * rank.kinds[kind];
+    sum.numbers[kind] = old * sum.numbers[kind] + now * rank.numbers[kind];
+  }
   for (const auto field : {&TraceTimes::kernels, &TraceTimes::no_kind, &TraceTimes::busy,
-                           &TraceTimes::wall, &TraceTimes::exposed})
+                           &TraceTimes::wall, &TraceTimes::other_rows, &TraceTimes::in_fp32,
+                           &TraceTimes::in_16_bits, &TraceTimes::in_8_bits, &TraceTimes::compiled})
     sum.*field = old * (sum.*field) + now * (rank.*field);
+  for (const auto field : {&TraceTimes::launches, &TraceTimes::host_records})
+    sum.*field = old * (sum.*field) + now * (rank.*field);
+  take_parts(sum, rank, old, now);
+  // Without the time of collectives, whose kernels spin while they wait.
+  const auto working = [](const TraceTimes& t) { return t.busy - t.exposed; };
+  const Seconds work = old * working(sum) + now * working(rank);
   sum.communication = min(sum.communication, rank.communication);
+  sum.exposed = min(sum.exposed, rank.exposed);
+  sum.busy = work + sum.exposed;
   sum.least_wall = max(sum.least_wall, rank.least_wall);
 }
 
@@ -57,14 +85,25 @@ void add_rank(ReadTrace& read, const std::string& file, const Trace& trace,
     throw ConfigError({file, 0, 0}, "has a pipeline's actions and no kernels",
                       "give it to explain-job, or its run's log to --from-log");
   }
+  if (trace.devices > 1) {
+    throw ConfigError({file, 0, 0}, fmt::format("has kernels of {} devices", trace.devices),
+                      "give a file for each rank: profile each process by itself");
+  }
   if (times.kernels.value <= 0) {
     throw ConfigError({file, 0, 0}, "has no kernel within its iterations",
                       "record at least one iteration from its beginning to its end");
   }
   if (read.file.empty()) {
-    read = {
-        file,  {},         trace.profiler, trace.device, !trace.operators.empty(), trace.has_sizes,
-        times, trace.ranks};
+    read = {file,
+            {},
+            trace.profiler,
+            trace.device,
+            !trace.operators.empty(),
+            trace.has_sizes,
+            trace.marked,
+            times,
+            trace.ranks,
+            trace.rank};
     return;
   }
   read.more_ranks.push_back(file);
@@ -99,7 +138,10 @@ std::map<std::string, std::vector<std::string>> files_by_job(const Options& opti
       throw ConfigError({pair.log, 0, 0}, "does not state what job it is of",
                         "write SCENARIO:TRACE, or --scenario FILE for all traces");
     }
-    files[job].push_back(pair.log);
+    auto& of_job = files[job];
+    if (std::ranges::find(of_job, pair.log) != of_job.end())
+      throw ConfigError({pair.log, 0, 0}, "is given twice", "give each rank's file once");
+    of_job.push_back(pair.log);
   }
   return files;
 }
@@ -125,7 +167,7 @@ TraceCalibration calibrated_by_traces(const Session& session, const SiteSpread& 
     all.launch = scenario.training.stack.host.kernel_launch;
     all.traces.push_back(fit_trace(scenario, settled->plan,
                                    read_job_trace(files, attributor_of(scenario, settled->plan))));
-    refuse_other_job(all.traces.back());
+    refuse_other_job(all.traces.back(), scenario);
     std::string warning = other_ranks(files.front(), all.traces.back().read.ranks,
                                       {scenario.cluster.devices, "devices", "cluster.devices"});
     if (!warning.empty()) notes.push_back(std::move(warning));
@@ -136,7 +178,8 @@ TraceCalibration calibrated_by_traces(const Session& session, const SiteSpread& 
   all.own = traced_constants(all.traces, all.own.stack, all.launch);
   for (std::size_t i = 0; i < jobs.size(); ++i) {
     FittedTrace& trace = all.traces[i];
-    trace.after = predicted_times(with_constants(jobs[i].first, all.own), jobs[i].second);
+    trace.after =
+        predicted_times(with_constants(jobs[i].first, all.own), jobs[i].second, trace.read.rank);
     all.runs.push_back({trace.read.file, trace.read.times.iterations, trace.unprofiled,
                         trace.after.iteration, jobs[i].first.training.error_band});
   }

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -22,15 +23,15 @@ constexpr std::size_t longest_sizes = 400;  // characters of an operator's sizes
 
 // One event, of which every field may be absent.
 struct Event {
-  std::string phase, category, name, process, thread, sizes, collective, type;
+  std::string phase, category, name, process, thread, sizes, input, collective, type;
   double start = 0, length = 0;
-  double external = -1, correlation = -1, stream = -1, bytes = 0, sent = 0, group = 0;
+  double external = -1, correlation = -1, stream = -1, device = 0, bytes = 0, sent = 0, group = 0;
 
   void clear() {
     for (std::string* text :
-         {&phase, &category, &name, &process, &thread, &sizes, &collective, &type})
+         {&phase, &category, &name, &process, &thread, &sizes, &input, &collective, &type})
       text->clear();
-    start = length = bytes = sent = group = 0;
+    start = length = device = bytes = sent = group = 0;
     external = correlation = stream = -1;
   }
 };
@@ -53,8 +54,9 @@ constexpr TextField argument_texts[]{{"Collective name", &Event::collective},
                                      {"dtype", &Event::type}};
 constexpr NumberField argument_numbers[]{
     {"External id", &Event::external}, {"correlation", &Event::correlation},
-    {"stream", &Event::stream},        {"bytes", &Event::bytes},
-    {"In msg nelems", &Event::sent},   {"Group size", &Event::group}};
+    {"stream", &Event::stream},        {"device", &Event::device},
+    {"bytes", &Event::bytes},          {"In msg nelems", &Event::sent},
+    {"Group size", &Event::group}};
 
 Nanoseconds nanoseconds_of(double microseconds) {
   constexpr double most = 9e15;  // 104 days
@@ -94,6 +96,8 @@ class Reader : public costmodel::JsonTokens {
   void text(const std::string& value) override {
     if (events_ > 0 && depth_ == events_ + 1) put(event_texts, value);
     if (in_arguments_ && depth_ == events_ + 2) put(argument_texts, value);
+    if (in_arguments_ && depth_ > events_ + 2 && argument_ == "Input type" && event_.input.empty())
+      event_.input = value.substr(0, 40);
     if (events_ == 0 && section_ == "deviceProperties" && depth_ == 3 && key_ == "name" &&
         trace_.device.empty())
       trace_.device = value.substr(0, 200);
@@ -177,6 +181,7 @@ class Reader : public costmodel::JsonTokens {
     kernel.begin = nanoseconds_of(event_.start);
     kernel.length = nanoseconds_of(event_.length);
     kernel.bytes = event_.bytes;
+    devices_.insert(event_.device);
     links_.push_back({event_.external, event_.correlation});
     if (event_.collective.empty()) return;
     trace_.collectives.push_back({static_cast<std::uint32_t>(trace_.kernels.size() - 1),
@@ -186,19 +191,19 @@ class Reader : public costmodel::JsonTokens {
 
   void take_operator() {
     count();
-    ++trace_.host_records;
     const auto number = static_cast<std::uint32_t>(trace_.operators.size());
     trace_.operators.push_back({number_of(event_.name), number_of(event_.sizes),
                                 number_of(event_.process + "/" + event_.thread), no_operator,
-                                nanoseconds_of(event_.start), nanoseconds_of(event_.length)});
+                                nanoseconds_of(event_.start), nanoseconds_of(event_.length),
+                                number_of(event_.input)});
     trace_.has_sizes = trace_.has_sizes || !event_.sizes.empty();
     if (event_.external >= 0 && event_.category == "cpu_op") by_external_[event_.external] = number;
   }
 
   void take_call() {
-    ++trace_.host_records;
-    if (event_.correlation < 0) return;
     count();
+    trace_.calls.push_back(nanoseconds_of(event_.start));
+    if (event_.correlation < 0) return;
     calls_[event_.correlation] = nanoseconds_of(event_.start);
   }
 
@@ -221,6 +226,7 @@ class Reader : public costmodel::JsonTokens {
       if (kernel.launched == 0 && kernel.launcher != no_operator)
         kernel.launched = trace_.operators[kernel.launcher].begin;
     }
+    trace_.devices = std::max(1, static_cast<int>(devices_.size()));
     if (trace_.profiler.empty())
       trace_.profiler = trace_.kernels.empty() ? "shardplan" : "a Chrome trace";
   }
@@ -235,6 +241,7 @@ class Reader : public costmodel::JsonTokens {
   bool in_arguments_ = false, seen_ = false;
   std::size_t counted_ = 0;
   std::vector<Link> links_;
+  std::set<double> devices_;
   std::unordered_map<double, std::uint32_t> by_external_;
   std::unordered_map<double, Nanoseconds> calls_;
 };

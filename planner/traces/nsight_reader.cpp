@@ -62,6 +62,13 @@ class Database {
     return found;
   }
 
+  bool has(const char* table, const char* column) const {
+    bool found = false;
+    each(fmt::format("SELECT 1 FROM pragma_table_info('{}') WHERE name = '{}'", table, column),
+         [&](sqlite3_stmt*) { found = true; });
+    return found;
+  }
+
   // Calls `take` with each row.
   template <class Take>
   void each(const std::string& query, Take take) const {
@@ -121,6 +128,11 @@ class Export {
                                       std::pair{"CUPTI_ACTIVITY_KIND_MEMSET", "Memset"}})
       if (database_.has(table)) read_kernels(table, "0", "bytes", name);
     if (trace_.kernels.empty()) no_export(trace_.file, "has no kernel of a device");
+    if (database_.has("CUPTI_ACTIVITY_KIND_KERNEL", "deviceId")) {
+      trace_.devices = 0;
+      database_.each("SELECT DISTINCT deviceId FROM CUPTI_ACTIVITY_KIND_KERNEL",
+                     [&](sqlite3_stmt*) { ++trace_.devices; });
+    }
     return std::move(trace_);
   }
 
@@ -166,7 +178,6 @@ class Export {
     const Nanoseconds start = sqlite3_column_int64(row, 0), end = sqlite3_column_int64(row, 1);
     trace_.operators.push_back({trace_.texts.of(name), trace_.texts.of(sizes), thread, no_operator,
                                 start, std::max<Nanoseconds>(end - start, 0)});
-    ++trace_.host_records;
   }
 
   void read_kernels(const char* table, const char* name, const char* bytes,

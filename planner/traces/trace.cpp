@@ -41,7 +41,13 @@ namespace {
 std::vector<TracedSpan> spans_named(const Trace& trace, std::string_view beginning) {
   std::vector<TracedSpan> spans;
   for (const TracedOperator& each : trace.operators) {
-    if (trace.text(each.name).starts_with(beginning))
+    const std::string_view name = trace.text(each.name);
+    // "step 7" and "step", but no "step_forward".
+    const std::string_view after = name.substr(std::min(beginning.size(), name.size()));
+    const bool numbered =
+        after.empty() || after.find_first_not_of(" #:_0123456789") == std::string_view::npos;
+    const bool optimizer = beginning.starts_with("Optimizer");
+    if (name.starts_with(beginning) && (numbered || optimizer))
       spans.push_back({each.begin, each.begin + each.length});
   }
   std::ranges::sort(spans, {}, &TracedSpan::begin);
@@ -52,7 +58,7 @@ std::vector<TracedSpan> spans_named(const Trace& trace, std::string_view beginni
 
 void find_iterations(Trace& trace) {
   trace.iterations.clear();
-  for (const std::string_view name : {"ProfilerStep#", "iteration", "step"})
+  for (const std::string_view name : {"ProfilerStep", "iteration", "train_step", "step"})
     if (trace.iterations.empty()) trace.iterations = spans_named(trace, name);
   if (trace.iterations.empty()) {
     // From one step of the optimizer to the next is an iteration; before the first nobody knows.
@@ -60,7 +66,8 @@ void find_iterations(Trace& trace) {
     for (std::size_t i = 1; i < steps.size(); ++i)
       trace.iterations.push_back({steps[i - 1].end, steps[i].end});
   }
-  if (trace.iterations.empty() && !trace.kernels.empty()) {
+  trace.marked = !trace.iterations.empty();
+  if (!trace.marked && !trace.kernels.empty()) {
     TracedSpan all{trace.kernels.front().begin, 0};
     for (const TracedKernel& kernel : trace.kernels) {
       all.begin = std::min(all.begin, kernel.launched > 0 ? kernel.launched : kernel.begin);

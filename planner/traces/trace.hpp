@@ -43,6 +43,7 @@ struct TracedOperator {
   std::uint32_t name = 0, sizes = 0, thread = 0;
   std::uint32_t outer = no_operator;  // the one that it runs within
   Nanoseconds begin = 0, length = 0;
+  std::uint32_t type = 0;  // of its first input, "c10::BFloat16"; "" unless recorded
 };
 
 // What a collective moved, by the annotation of NCCL's process groups.
@@ -67,15 +68,17 @@ struct TracedAction {
 struct Trace {
   std::string file, profiler, device;  // device: as its driver calls it; empty: not recorded
   int rank = 0, ranks = 0;             // ranks: of the job; 0: not recorded
+  int devices = 1;                     // whose kernels are recorded
   TextTable texts;
   std::vector<TracedKernel> kernels;  // ascending in time
   std::vector<TracedOperator> operators;
   std::vector<TracedCollective> collectives;
   std::vector<TracedSpan> iterations;
+  bool marked = false;  // whether annotations or steps of the optimizer mark them
   std::vector<TracedAction> actions;
-  costmodel::Seconds iteration;   // as the file itself states it; 0: not
-  std::int64_t host_records = 0;  // operators, annotations and calls recorded on the host
-  bool has_sizes = false;         // whether operators have their sizes
+  costmodel::Seconds iteration;    // as the file itself states it; 0: not
+  std::vector<Nanoseconds> calls;  // moments of calls on the host that are no `operators`
+  bool has_sizes = false;          // whether operators have their sizes
 
   const std::string& text(std::uint32_t number) const { return texts.at(number); }
 };
@@ -83,8 +86,8 @@ struct Trace {
 // Where an operator runs: which one is within which, by their times in each thread.
 void nest(Trace& trace);
 
-// The iterations by the spans named "ProfilerStep#N", "iteration N" or "step N"; else by the ends
-// of the optimizer's steps; else all of the trace is one.
+// The iterations by the spans named "ProfilerStep#N", "iteration N", "train_step N" or "step N";
+// else by the ends of the optimizer's steps; else all of the trace is one.
 void find_iterations(Trace& trace);
 
 }  // namespace planner

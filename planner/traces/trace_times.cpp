@@ -27,6 +27,10 @@ Nanoseconds covered(std::vector<TracedSpan> spans, Nanoseconds* longest_gap = nu
   return sum;
 }
 
+Nanoseconds moment_of(const TracedKernel& kernel) {
+  return kernel.launched > 0 ? kernel.launched : kernel.begin;
+}
+
 // The iteration of a moment of the host; the number of iterations where it is in none.
 std::size_t iteration_of(const Trace& trace, Nanoseconds moment) {
   std::size_t i = 0;
@@ -36,23 +40,59 @@ std::size_t iteration_of(const Trace& trace, Nanoseconds moment) {
   return i;
 }
 
+// Which iterations count, and how many do not.
+struct Counted {
+  std::vector<bool> is_counted;
+  int left_out = 0;
+};
+
+Counted counted_iterations(const Trace& trace) {
+  const std::size_t n = trace.iterations.size();
+  std::vector<double> numbers(n), times(n);
+  for (const TracedKernel& kernel : trace.kernels) {
+    const std::size_t i = iteration_of(trace, moment_of(kernel));
+    if (i == n) continue;
+    ++numbers[i];
+    times[i] += is_collective(trace.text(kernel.name)) ? 0 : static_cast<double>(kernel.length);
+  }
+  constexpr double fewest = 0.9, longest = 1.25;
+  const double most = n == 0 ? 0 : *std::ranges::max_element(numbers);
+  double least = 0;
+  for (std::size_t i = 0; i < n; ++i)
+    if (numbers[i] >= fewest * most && (least == 0 || times[i] < least)) least = times[i];
+  Counted counted{std::vector<bool>(n)};
+  for (std::size_t i = 0; i < n; ++i) {
+    counted.is_counted[i] = numbers[i] >= fewest * most && times[i] <= longest * least;
+    counted.left_out += counted.is_counted[i] ? 0 : 1;
+  }
+  return counted;
+}
+
 class Sums {
  public:
   Sums(const Trace& trace, const Attributor& attributor)
-      : trace_(trace), attributor_(attributor), spans_(trace.iterations.size()) {}
+      : trace_(trace),
+        attributor_(attributor),
+        counted_(counted_iterations(trace)),
+        spans_(trace.iterations.size()) {}
 
   TraceTimes all() {
     for (const TracedKernel& kernel : trace_.kernels) add(kernel);
-    times_.iterations = static_cast<int>(trace_.iterations.size());
-    for (std::size_t i = 0; i < spans_.size(); ++i) finish(i);
+    times_.left_out = counted_.left_out;
+    times_.iterations = static_cast<int>(trace_.iterations.size()) - times_.left_out;
+    for (std::size_t i = 0; i < spans_.size(); ++i)
+      if (counted_.is_counted[i]) finish(i);
+    for (const TracedOperator& each : trace_.operators) times_.host_records += counts(each.begin);
+    for (const Nanoseconds call : trace_.calls) times_.host_records += counts(call);
     const double share = times_.iterations > 0 ? 1.0 / times_.iterations : 1;
     for (Seconds* time : {&times_.kernels, &times_.communication, &times_.no_kind, &times_.busy,
-                          &times_.wall, &times_.exposed, &times_.other_rows})
+                          &times_.wall, &times_.exposed, &times_.other_rows, &times_.in_fp32,
+                          &times_.in_16_bits, &times_.in_8_bits, &times_.compiled})
       *time *= share;
     for (double& number : times_.numbers) number *= share;
     for (Seconds& time : times_.kinds) time *= share;
     times_.launches *= share;
-    times_.host_records = static_cast<double>(trace_.host_records) * share;
+    times_.host_records *= share;
     for (const auto& [key, sum] : parts_)
       times_.parts.push_back({key.first, key.second, sum.time * share, sum.kernels * share});
     std::ranges::sort(times_.parts, std::ranges::greater{},
@@ -66,9 +106,8 @@ class Sums {
 
  private:
   void add(const TracedKernel& kernel) {
-    const std::size_t i =
-        iteration_of(trace_, kernel.launched > 0 ? kernel.launched : kernel.begin);
-    if (i == spans_.size()) return;
+    const std::size_t i = iteration_of(trace_, moment_of(kernel));
+    if (i == spans_.size() || !counted_.is_counted[i]) return;
     const Seconds time = seconds(kernel.length);
     const std::string& name = trace_.text(kernel.name);
     const bool collective = is_collective(name);
@@ -80,11 +119,13 @@ class Sums {
     if (collective) {
       times_.communication += time;
     } else if (const auto kind = kind_of_kernel(name)) {
+      if (*kind == costmodel::KernelKind::products) add_product(kernel, time);
       times_.kinds[static_cast<std::size_t>(*kind)] += time;
       ++times_.numbers[static_cast<std::size_t>(*kind)];
     } else {
       times_.no_kind += time;
     }
+    if (name.starts_with("triton_") && name.size() > 11 && name[10] == '_') times_.compiled += time;
     const Attribution of = attributor_.of(trace_, kernel);
     if (of.other_rows) times_.other_rows += time;
     auto& sum = parts_[{of.part, of.backward}];
@@ -96,9 +137,25 @@ class Sums {
     left_over_[{kernel.name, launcher}] += time;
   }
 
+  // By the type of the first input of the operator that launched it.
+  void add_product(const TracedKernel& kernel, Seconds time) {
+    if (kernel.launcher == no_operator) return;
+    const std::string_view type = trace_.text(trace_.operators[kernel.launcher].type);
+    if (type == "float") times_.in_fp32 += time;
+    if (type == "c10::BFloat16" || type == "c10::Half") times_.in_16_bits += time;
+    if (type.starts_with("c10::Float8")) times_.in_8_bits += time;
+  }
+
+  // 1 for a moment within an iteration that counts.
+  int counts(Nanoseconds moment) const {
+    const std::size_t i = iteration_of(trace_, moment);
+    return i < spans_.size() && counted_.is_counted[i] ? 1 : 0;
+  }
+
   void finish(std::size_t i) {
     const Seconds wall = seconds(trace_.iterations[i].end - trace_.iterations[i].begin);
-    times_.least_wall = i == 0 ? wall : costmodel::min(times_.least_wall, wall);
+    const bool first = times_.least_wall.value == 0;
+    times_.least_wall = first ? wall : costmodel::min(times_.least_wall, wall);
     times_.wall += wall;
     Nanoseconds gap = 0;
     const Nanoseconds busy = covered(spans_[i].all, &gap);
@@ -116,6 +173,7 @@ class Sums {
   };
   const Trace& trace_;
   const Attributor& attributor_;
+  const Counted counted_;
   std::vector<Spans> spans_;
   TraceTimes times_;
   std::map<std::pair<TracedPart, bool>, Sum> parts_;

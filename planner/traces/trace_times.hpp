@@ -28,13 +28,16 @@ struct LeftOver {
 
 struct TraceTimes {
   int iterations = 0;
+  int left_out = 0;  // iterations that are not like the others: warm-up, kernels that were lost
   std::array<costmodel::Seconds, costmodel::kernel_kind_count> kinds{};
   std::array<double, costmodel::kernel_kind_count> numbers{};  // of kernels, by kind
+  costmodel::Seconds in_fp32, in_16_bits, in_8_bits;  // products, by their inputs' recorded type
   costmodel::Seconds other_rows;        // of dense layers' products: Attribution::other_rows
   costmodel::Seconds kernels;           // of all, added up; collectives too
   costmodel::Seconds communication;     // kernels of collectives
   costmodel::Seconds exposed;           // of these, while no other kernel ran
   costmodel::Seconds no_kind;           // kernels of no known name
+  costmodel::Seconds compiled;          // kernels that torch.compile made
   costmodel::Seconds busy;              // while any kernel ran
   costmodel::Seconds longest_gap;       // in which none did, between the first and the last
   costmodel::Seconds wall, least_wall;  // an iteration as recorded, in the mean and at least
@@ -44,7 +47,8 @@ struct TraceTimes {
   costmodel::Seconds attributed() const;
 };
 
-// Means over the trace's iterations. `trace`: nested, with its iterations.
+// Means over the trace's iterations, but for those whose kernels are a tenth fewer than the most or
+// take a quarter longer than the shortest. `trace`: nested, with its iterations.
 TraceTimes times_of(const Trace& trace, const Attributor& attributor);
 
 }  // namespace planner

@@ -69,14 +69,14 @@ TEST_CASE(
 
 TEST_CASE("a trace of another job is refused by its products") {
   const FittedTrace trace = fitted({1, 1, 1, 1, 1, 1, 1, 1});
-  CHECK_NOTHROW(planner::refuse_other_job(trace));
+  CHECK_NOTHROW(planner::refuse_other_job(trace, traced_job::scenario()));
   const costmodel::Seconds products = trace.read.times.kinds.front();
   FittedTrace strange = trace, lacking = trace;
   strange.read.times.left_over = {{"nvjet_tst", "aten::mm", products}};
-  CHECK_THROWS_WITH(planner::refuse_other_job(strange),
+  CHECK_THROWS_WITH(planner::refuse_other_job(strange, traced_job::scenario()),
                     doctest::Contains("sizes that this model does not have"));
   lacking.read.times.parts = {{planner::TracedPart::attention_products, false, products, 1}};
-  CHECK_THROWS_WITH(planner::refuse_other_job(lacking),
+  CHECK_THROWS_WITH(planner::refuse_other_job(lacking, traced_job::scenario()),
                     doctest::Contains("has no products of the MLP, of which this job has"));
 }
 
@@ -85,18 +85,110 @@ TEST_CASE(
   const FittedTrace trace = fitted({1, 1, 1, 1, 1, 1, 1, 1});
   FittedTrace twice = trace, rows = trace;
   twice.before.attentions *= 2;
-  CHECK_THROWS_WITH(planner::refuse_other_job(twice),
+  CHECK_THROWS_WITH(planner::refuse_other_job(twice, traced_job::scenario()),
                     doctest::Contains("runs attention forward 2 times an iteration, and this job 4 "
                                       "times"));
-  CHECK_THROWS_WITH(planner::refuse_other_job(twice), doctest::Contains("plan.recompute"));
+  CHECK_THROWS_WITH(planner::refuse_other_job(twice, traced_job::scenario()),
+                    doctest::Contains("plan.recompute"));
   const costmodel::Seconds products = trace.read.times.kinds.front();
-  rows.read.times.parts = {{planner::TracedPart::attention_products, false, products * 0.4, 1},
-                           {planner::TracedPart::mlp_products, false, products * 0.6, 1}};
+  rows.read.times.parts = {{planner::TracedPart::attention_products, false, products * 0.2, 1},
+                           {planner::TracedPart::mlp_products, false, products * 0.8, 1}};
   rows.read.times.other_rows = products * 0.6;
-  CHECK_THROWS_WITH(planner::refuse_other_job(rows), doctest::Contains("set plan.micro_batch"));
+  CHECK_THROWS_WITH(planner::refuse_other_job(rows, traced_job::scenario()),
+                    doctest::Contains("set plan.micro_batch"));
   // As of a head whose loss is computed in pieces.
   rows.read.times.other_rows = products * 0.4;
-  CHECK_NOTHROW(planner::refuse_other_job(rows));
+  CHECK_NOTHROW(planner::refuse_other_job(rows, traced_job::scenario()));
+}
+
+TEST_CASE("no launch is fitted where none would give the iteration that was measured") {
+  const FittedTrace slow = fitted({0.3, 1, 1, 1, 1, 1, 1, 1});
+  CHECK(slow.launch.value == 0);  // products, the most of it, are by a third as long
+}
+
+TEST_CASE("a trace of another device, precision or compiler is refused") {
+  const FittedTrace trace = fitted({1, 1, 1, 1, 1, 1, 1, 1});
+  const Scenario s = traced_job::scenario();
+  const auto refused = [&](const FittedTrace& of, const Scenario& scenario) -> std::string {
+    try {
+      planner::refuse_other_job(of, scenario);
+    } catch (const costmodel::ConfigError& error) {
+      return error.what();
+    }
+    return "";
+  };
+  CHECK(refused(trace, s).empty());
+  FittedTrace other = trace;
+  other.read.device = "NVIDIA A100-SXM4-80GB";
+  CHECK(refused(other, s).find("was recorded on 'NVIDIA A100-SXM4-80GB'") != std::string::npos);
+  for (const char* device : {"NVIDIA H100 NVL", "", "a device of ours"}) {
+    other.read.device = device;
+    CHECK(refused(other, s).empty());
+  }
+  const costmodel::Seconds products = trace.read.times.kinds.front();
+  other = trace;
+  other.read.times.in_fp32 = products;
+  CHECK(refused(other, s).find("multiplies matrices of fp32, and this job is in bf16") !=
+        std::string::npos);
+  other.read.times.in_fp32 = {};
+  other.read.times.in_16_bits = products;
+  CHECK(refused(other, s).empty());
+  Scenario changed = s;
+  changed.training.precision = costmodel::Precision::fp8;
+  CHECK(refused(other, changed).find("of 16 bits, and this job is in fp8") != std::string::npos);
+  changed = s;
+  changed.training.overlap.compile = true;
+  CHECK(refused(trace, changed).find("has no kernel of torch.compile") != std::string::npos);
+  other.read.times.compiled = trace.read.times.kinds[3];
+  CHECK(refused(other, changed).empty());
+  CHECK(refused(other, s).find("this job is not compiled") != std::string::npos);
+  other = trace;
+  other.read.times.kinds.front() = {};
+  CHECK(refused(other, s).find("no kernel that is known as a product") != std::string::npos);
+  other = trace;
+  other.read.times.parts = {{planner::TracedPart::mlp_products, false, products * 0.1, 1},
+                            {planner::TracedPart::attention_products, false, products * 0.9, 1}};
+  CHECK(refused(other, s).find("of products of the MLP, of which this job has") !=
+        std::string::npos);
+}
+
+TEST_CASE("several iterations without a mark are distinguished from a job of another batch") {
+  FittedTrace trace = fitted({1, 1, 1, 1, 1, 1, 1, 1});
+  trace.before.attentions /= 3;
+  trace.read.marked = false;
+  CHECK_THROWS_WITH(planner::refuse_other_job(trace, traced_job::scenario()),
+                    doctest::Contains("attention as often as 3 of them have"));
+  trace.read.marked = true;
+  CHECK_THROWS_WITH(planner::refuse_other_job(trace, traced_job::scenario()),
+                    doctest::Contains("set training.global_batch"));
+}
+
+TEST_CASE("a rank of a pipeline is held against its own stages") {
+  const Scenario s = scenarios::read(
+      "model: {kind: llama, layers: 8, hidden: 2048, heads: 16, kv_heads: 4, ffn_hidden: 8192, "
+      "vocab: 128000}\ncluster: {base: dgx-h100, devices: 4}\ntraining: {global_batch: 8, "
+      "sequence: "
+      "4096, precision: bf16, stack: megatron-core-2025}\nplan: {pp: 2, dp: 2, vpp: 2}\n");
+  const auto plan = resolve_plan(s);
+  const auto of = [&](int rank, planner::TracedPart part) {
+    double sum = 0;
+    for (const auto& each : predicted_times(s, plan, rank).parts)
+      sum += each.part == part ? each.time.value : 0;
+    return sum;
+  };
+  const auto logits = planner::TracedPart::logits_products, mlp = planner::TracedPart::mlp_products;
+  CHECK(of(0, logits) == 0);
+  CHECK(of(3, logits) > 0);  // the last two ranks are of the last pipeline rank
+  CHECK(of(1, logits) == 0);
+  CHECK(of(0, mlp) == doctest::Approx(of(3, mlp)));  // two stages of two layers each
+  Scenario flat = s;
+  flat.plan.pp = flat.plan.vpp = 1;
+  flat.plan.dp = 2;
+  flat.cluster.devices = 2;
+  double all = 0;
+  for (const auto& each : predicted_times(flat, resolve_plan(flat)).parts)
+    all += each.part == mlp ? each.time.value : 0;
+  CHECK(of(0, mlp) == doctest::Approx(all / 2));
 }
 
 TEST_CASE("constants of no trace are those of the configs") {

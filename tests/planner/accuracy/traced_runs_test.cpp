@@ -48,6 +48,17 @@ TEST_CASE("the trace of one run makes the others of its stack better known") {
                                  fixtures::configs());
                  }),
                  "of no run of this evidence"));
+  auto twice = runs;
+  twice[1].id = "another-run-8192";
+  CHECK(
+      contains(fixtures::config_error([&] { traced_groups(twice, {trace}, fixtures::configs()); }),
+               "may be of 2 runs of this evidence"));
+  scratch.write("8192.trace.json", "{}");
+  CHECK_FALSE(contains(fixtures::config_error([&] {
+                         traced_groups(runs, {(scratch.path() / "8192.trace.json").string()},
+                                       fixtures::configs());
+                       }),
+                       "of no run of this evidence"));
 }
 
 }  // namespace traced_runs_test

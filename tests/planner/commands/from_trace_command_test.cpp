@@ -3,6 +3,7 @@
 
 #include <doctest/doctest.h>
 
+#include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "tests/planner/support/own_logs.hpp"
@@ -47,6 +48,32 @@ TEST_CASE("what is written is read again, and evaluate predicts the traced run b
   CHECK(std::abs(after / unprofiled - 1) < 0.02);
   CHECK(after > before);
   CHECK(contains(perform({"evaluate", job, "--calibrated", mine}).text, "kernels by 1 trace"));
+  // A model's name and devices make a scenario too.
+  const std::vector<std::string> named{"plan",         "llama-3-8b", "--gpus",   "8xh100",
+                                       "--framework",  "torchtitan", "--format", "json",
+                                       "--calibrated", mine};
+  CHECK(contains(perform(named).text, "kernels by 1 trace"));
+}
+
+TEST_CASE("an interval that traces have earned widens with the distance of the shapes") {
+  const Scratch scratch;
+  write(scratch);
+  const std::string mine = at(scratch, "mine.yaml"), job = at(scratch, "s.yaml");
+  perform({"calibrate", "--from-trace", at(scratch, "t.json"), "--scenario", job, "--out", mine});
+  const auto width = [&](std::vector<std::string> more) {
+    std::vector<std::string> words{"evaluate", job, "--format", "json"};
+    words.insert(words.end(), more.begin(), more.end());
+    const auto time = nlohmann::json::parse(perform(words).text)["time"];
+    return std::log(time["interval_s"][1].get<double>() / time["interval_s"][0].get<double>());
+  };
+  const double usual = width({}), traced = width({"--calibrated", mine}),
+               longer = width({"--calibrated", mine, "--set", "training.sequence=16384"}),
+               narrow = width({"--calibrated", mine, "--set", "model.hidden=1024", "--set",
+                               "training.sequence=1024"});
+  CHECK(traced < usual);
+  CHECK(longer > traced);
+  CHECK(narrow > longer);
+  CHECK(narrow == doctest::Approx(usual).epsilon(0.05));
 }
 
 TEST_CASE("a trace and a log fill the same record") {
@@ -90,6 +117,16 @@ TEST_CASE("traces of two stacks, without a job, or of no kernels are refused") {
   CHECK(contains(refused({"calibrate", "--from-trace", at(scratch, "a.json"), "--scenario",
                           at(scratch, "s.yaml")}),
                  "no kernels"));
+  CHECK(contains(refused({"calibrate", "--from-trace", at(scratch, "t.json"), at(scratch, "t.json"),
+                          "--scenario", at(scratch, "s.yaml")}),
+                 "is given twice"));
+  std::string two = traced_job::trace({1, 1, 1, 1, 1, 1, 1, 1});
+  const std::string stream = "\"stream\": 7";
+  two.replace(two.rfind(stream), stream.size(), stream + ", \"device\": 1");
+  scratch.write("two.json", two);
+  CHECK(contains(refused({"calibrate", "--from-trace", at(scratch, "two.json"), "--scenario",
+                          at(scratch, "s.yaml")}),
+                 "kernels of 2 devices"));
 }
 
 }  // namespace from_trace_command_test

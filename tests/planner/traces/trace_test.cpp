@@ -2,6 +2,9 @@
 
 #include <doctest/doctest.h>
 
+#include <string>
+#include <utility>
+
 namespace trace_test {
 
 using planner::no_operator;
@@ -53,6 +56,25 @@ TEST_CASE("iterations are those of the profiler, else from step to step, else al
   add(trace, "ProfilerStep#3", 0, 50);
   find_iterations(trace);
   CHECK(trace.iterations.size() == 1);
+}
+
+TEST_CASE("marks of iterations have a number or nothing after their name") {
+  for (const auto& [name, marked] : {std::pair{"step_forward", false},
+                                     {"stepping", false},
+                                     {"step", true},
+                                     {"step 12", true},
+                                     {"iteration 3", true},
+                                     {"train_step 0", true},
+                                     {"ProfilerStep#7", true}}) {
+    CAPTURE(std::string(name));
+    Trace trace;
+    trace.kernels.push_back({0, no_operator, 0, 5, 10, 0, 0});
+    add(trace, name, 3, 50);
+    find_iterations(trace);
+    CHECK(trace.marked == marked);
+    REQUIRE(trace.iterations.size() == 1);
+    CHECK(trace.iterations.front().begin == (marked ? 3 : 5));
+  }
 }
 
 }  // namespace trace_test

@@ -61,4 +61,47 @@ TEST_CASE("a kernel of no operator is named with its time") {
   CHECK(t.no_kind.value == doctest::Approx(10e-9));
 }
 
+TEST_CASE("iterations that are slower or lack kernels do not count, nor records outside of all") {
+  Trace trace;
+  for (const std::int64_t begin : {0, 1000, 2000}) {
+    const std::int64_t length = begin == 0 ? 30 : 10;  // the first warms up
+    for (int i = 0; i < 20; ++i)
+      if (begin < 2000 || i < 10) add(trace, "nvjet", begin + 40 * i, length);
+    trace.iterations.push_back({begin, begin + 900});
+  }
+  trace.calls = {5, 1005, 1006, 1950, 2005, 9000};
+  const TraceTimes t = times(trace);
+  CHECK(t.iterations == 1);
+  CHECK(t.left_out == 2);
+  CHECK(t.kinds[0].value == doctest::Approx(200e-9));
+  CHECK(t.launches == 20);
+  CHECK(t.host_records == 2);
+  CHECK(t.least_wall.value == doctest::Approx(900e-9));
+}
+
+TEST_CASE("products are distinguished by the type of their inputs, and kernels of a compiler by name") {
+  Trace trace;
+  const auto launched = [&](const char* kernel, const char* type) {
+    trace.operators.push_back({trace.texts.of("aten::mm"), trace.texts.of(""), 0, no_operator,
+                               100 * static_cast<std::int64_t>(trace.kernels.size()), 10,
+                               trace.texts.of(type)});
+    add(trace, kernel, 100 * static_cast<std::int64_t>(trace.kernels.size()), 10);
+    trace.kernels.back().launcher = static_cast<std::uint32_t>(trace.operators.size() - 1);
+  };
+  launched("nvjet", "c10::BFloat16");
+  launched("Cijk_Alik_Bljk_BBS_BH_MT128", "c10::BFloat16");  // of hipBLASLt
+  launched("nvjet", "float");
+  launched("nvjet", "c10::Float8_e4m3fn");
+  launched("nvjet", "");
+  launched("triton_poi_fused_mul_0", "c10::BFloat16");
+  launched("triton_mine", "c10::BFloat16");
+  find_iterations(trace);
+  const TraceTimes t = times(trace);
+  CHECK(t.in_16_bits.value == doctest::Approx(20e-9));
+  CHECK(t.in_fp32.value == doctest::Approx(10e-9));
+  CHECK(t.in_8_bits.value == doctest::Approx(10e-9));
+  CHECK(t.compiled.value == doctest::Approx(10e-9));
+  CHECK(t.kinds[0].value == doctest::Approx(50e-9));
+}
+
 }  // namespace trace_times_test
