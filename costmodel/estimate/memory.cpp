@@ -296,12 +296,14 @@ void send_to_host(const PlanInputs& in, const RankWeights& rank, StageMemory& me
     memory.gradients -= memory.gradients * offload.optimizer;
 }
 
-// Whether 16-bit weights exist while a layer works alone; the head is not computed again.
+// Whether 16-bit weights exist while a layer works alone; the head is not computed again. That is a
+// cast of fp32 weights that each rank holds in full: sharded or kept on the host, what is gathered
+// in 16 bits stays from forward to backward (FSDP's SHARD_GRAD_OP, DeepSpeed's stage 2).
 bool casts_weights(const PlanInputs& in) {
   const TrainingSpec& training = in.on.training;
   return training.stack.memory.autocast && training.stack.memory.master_weights &&
-         training.precision != Precision::fp32 && in.plan.zero < 3 && in.plan.pp == 1 &&
-         in.plan.recompute.granularity == Recomputation::full &&
+         training.precision != Precision::fp32 && in.plan.zero == 0 && in.plan.pp == 1 &&
+         in.plan.offload.optimizer == 0 && in.plan.recompute.granularity == Recomputation::full &&
          !in.on.training.fine_tuning.adapts();
 }
 

@@ -9,6 +9,7 @@
 #include "costmodel/operators/op_list.hpp"
 #include "costmodel/operators/transformer.hpp"
 #include "tests/costmodel/support/fixtures.hpp"
+#include "tests/costmodel/support/scenarios.hpp"
 
 namespace framework_memory_test {
 
@@ -99,6 +100,27 @@ TEST_CASE("gradients that are scattered behind the backward pass stand whole bef
   const StageMemory three = evaluator.estimate(plan_of(1, 8, 3)).memory.front();
   CHECK(one.gradients == three.gradients);
   CHECK(relative_error(one.weights.value, 8 * three.weights.value) <= 1e-12);
+}
+
+TEST_CASE("16-bit weights that ZeRO 2 or the host hold in fp32 are on the device in full") {
+  const auto weights = [](const std::string& plan) {
+    const Scenario s = scenarios::read(
+        "model: llama-3-8b\ncluster: {base: dgx-h100, devices: 4}\ntraining: {global_batch: 4, "
+        "sequence: 2048, stack: peft, fine_tuning: {method: full}}\nplan: {dp: 4, micro_batch: 1, "
+        "recompute: full, " +
+        plan + "}\n");
+    Evaluator evaluator(s.model, s.cluster, s.training);
+    return evaluator.estimate(resolve_plan(s)).memory.front().weights;
+  };
+  const Bytes all = Bytes(2 * 8.03e9);
+  for (const char* plan :
+       {"zero: 2", "zero: 2, offload: optimizer", "zero: 0, offload: optimizer"}) {
+    CAPTURE(std::string(plan));
+    CHECK(relative_error(weights(plan).value, all.value) < 0.01);
+  }
+  CHECK(weights("zero: 3").value < all.value);
+  // Casts of fp32 weights that each rank holds live while a layer works.
+  CHECK(weights("zero: 0").value < 0.2 * all.value);
 }
 
 TEST_CASE("activations of layers leave the device for the host, and slow links show") {
