@@ -130,8 +130,8 @@ std::vector<Violation> nanotron_violations(const Scenario& s, const ParallelPlan
   r.refuse(p.vpp > 1 || (p.schedule != ScheduleKind::gpipe &&
                          p.schedule != ScheduleKind::one_f_one_b && p.pp > 1),
            "schedule", "its engines are 1f1b and afab", "set vpp: 1, and schedule: 1f1b or gpipe");
-  r.refuse(!p.stage_layers.empty() && !s.training.stack.defaults.layout_by_cost, "stage_layers",
-           "it cuts the layers by their costs itself", "leave stage_layers out");
+  r.refuse(!p.stage_layers.empty() && p.stage_layers != layers_by_cost(s.model, p.pp),
+           "stage_layers", "it cuts the layers by their costs itself", "leave stage_layers out");
   r.refuse(p.dp_replicate > 1, "dp_replicate", "no key groups replicas", "set dp_replicate: 1");
   r.refuse(p.offload.any(), "offload", "nothing goes to the host", "leave offload out");
   r.refuse(p.recompute.granularity == Recomputation::selective || p.recompute.layers > 0,

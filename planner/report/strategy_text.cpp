@@ -74,7 +74,7 @@ std::string left_out(const Strategies& all, const Scenario& s) {
   if (!pipelines || !s.plan.stage_layers.empty()) return "";
   const StackSpec& stack = s.training.stack;
   if (!all.layouts) {
-    const std::string words = stack.offers.any_layers()
+    const std::string words = stack.offers.any_layers() && !stack.defaults.layout_by_cost
                                   ? std::string()
                                   : fmt::format(", for which {} has no words", stack.name);
     return fmt::format(

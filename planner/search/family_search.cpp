@@ -386,6 +386,7 @@ Seconds FamilySearch::improve(ParallelPlan member, Seconds bound, std::uint64_t 
 Ranked FamilySearch::plainly(Ranked found) {
   ParallelPlan plain = found.plan;
   plain.stage_layers.clear();
+  if (s_->training.stack.defaults.layout_by_cost) return found;  // there none are the stack's cut
   if (!is_valid(plain, s_->model, s_->cluster, s_->training)) return found;
   const Bytes peak = evaluator_.cost_within(plain, limit_).peak;
   if (peak > limit_) return found;

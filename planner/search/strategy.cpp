@@ -17,7 +17,9 @@ Reach usual_reach(const Scenario& scenario) {
   if (!stages_alike(scenario)) return Reach::meshes;
   const bool few = scenario.model.layers <= most_cut_layers;
   const StackOffers& offers = scenario.training.stack.offers;
-  if (!few || !offers.any_layers()) return Reach::even;
+  // Who cuts layers by their costs takes no other layout.
+  const bool own_cut = scenario.training.stack.defaults.layout_by_cost;
+  if (!few || !offers.any_layers() || own_cut) return Reach::even;
   const bool small = scenario.cluster.devices <= most_own_devices;
   return offers.stage_sizes && small ? Reach::sizes : Reach::layouts;
 }

@@ -171,4 +171,18 @@ TEST_CASE("where devices differ the simplest plan is chosen, and a row is a fami
   CHECK(run_strategies(s, Reach::meshes, 1, {}).found.plans.front().plan == chosen.plan);
 }
 
+TEST_CASE("who cuts layers by their costs is given no other layout, and its plan reads back") {
+  const Scenario s = scenarios::read(
+      "model: qwen2.5-vl-7b\ncluster: {base: dgx-a100, devices: 16}\ntraining: {global_batch: 48, "
+      "sequence: 65536, stack: nanotron}\n");
+  CHECK(usual_reach(s) == Reach::even);
+  Scenario two = s;
+  two.plan.pp = 2;
+  for (const Reach reach : {Reach::even, Reach::layouts}) {
+    const auto all = run_strategies(two, reach, 1, {});
+    REQUIRE_FALSE(all.found.plans.empty());
+    for (const auto& found : all.found.plans) CHECK_FALSE(found.plan.stage_layers.empty());
+  }
+}
+
 }  // namespace strategy_test
