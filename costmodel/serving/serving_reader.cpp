@@ -74,6 +74,10 @@ ServingLimits usual_limits(const EngineSpec& engine, const ModelSpec& model,
   return model.latent_attention() ? engine.latent_limits.value_or(engine.limits) : engine.limits;
 }
 
+bool lacks_bf16(const DeviceSpec& device) {
+  return device.peak_of(Precision::bf16).value <= 0 && device.peak_of(Precision::fp16).value > 0;
+}
+
 // Engines take a checkpoint as it is.
 WeightFormat published_weights(const ModelSpec& model) {
   const auto name = checkpoint_names[static_cast<std::size_t>(model.checkpoint)];
@@ -119,6 +123,12 @@ ServingSpec read_spec(const Value& value, const ConfigPath& path, const ModelSpe
   s.tokens_open = open("max_num_batched_tokens");
   s.weights_open = reader.is_auto("weights");
   read_keys(reader, serving_rows(), s);
+  // There an engine is started with fp16: vLLM refuses bf16 (platforms/cuda.py,
+  // check_if_supports_dtype).
+  if (lacks_bf16(device)) {
+    if (s.weights == WeightFormat::bf16) s.weights = WeightFormat::fp16;
+    if (s.kv_cache == CacheFormat::bf16) s.kv_cache = CacheFormat::fp16;
+  }
   require_load(s, reader);
   reader.finish();
   require_room_in_step(s, reader);

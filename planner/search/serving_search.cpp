@@ -50,7 +50,7 @@ ServingCandidate simulated(const ServingScenario& s, const ServingChoice& choice
   return c;
 }
 
-// What a plan with prompts apart must be better by to be the answer.
+// What a disaggregated plan must be better by to be the answer.
 constexpr double worth_two_launches = 1.01;
 
 bool clearly_better(const ServingScenario& s, const ServingCandidate& apart,
@@ -228,6 +228,24 @@ void simulate_listed(const ServingScenario& s, const std::vector<ServingCandidat
     found.best.insert(found.best.begin(), *best);
 }
 
+// Of the best plan's sizes the other limits that may be better: the closed form does not know what
+// preemption and long batches cost.
+void refine_limits(const ServingScenario& s, const std::vector<const ServingCandidate*>& kept,
+                   ServingSearch& found) {
+  if (found.best.empty()) return;
+  const ServingCandidate best = found.best.front();
+  std::size_t tried = 0;
+  for (const ServingCandidate* c : kept) {
+    const auto is_it = [&](const ServingCandidate& k) { return k.choice == c->choice; };
+    if (tried == most_of_sizes) return;
+    if (!same_sizes(*c, best) || std::ranges::any_of(found.best, is_it) ||
+        std::ranges::any_of(found.nearest, is_it) || !may_win(s, *c, near_enough, found))
+      continue;
+    try_plan(s, *c, found);
+    ++tried;
+  }
+}
+
 void simulate_from_the_best(const ServingScenario& s, const std::vector<ServingCandidate>& fit,
                             const std::vector<const ServingCandidate*>& kept, std::size_t most,
                             ServingSearch& found) {
@@ -236,6 +254,8 @@ void simulate_from_the_best(const ServingScenario& s, const std::vector<ServingC
     simulate(s, kept, std::max<std::size_t>(most, usually_ranked), most_of_sizes, found);
     simulate_own_limits(s, kept, found);
   }
+  keep_best_of_sizes(s, most, found);
+  if (is_steady(s.serving) && s.serving.arrival_rate <= 0) refine_limits(s, kept, found);
   keep_best_of_sizes(s, most, found);
   if (found.best.empty() || found.simulated >= most_simulated) simulate_listed(s, fit, found);
   keep_best_of_sizes(s, most, found);
@@ -249,6 +269,23 @@ void keep_nearest(const ServingScenario& s, std::size_t most, ServingSearch& fou
   for (const ServingCandidate& c : found.nearest)
     if (distinct.size() < most && !has_sizes(distinct, c)) distinct.push_back(c);
   found.nearest = std::move(distinct);
+}
+
+// Where nothing that keeps a target of tokens a second was found: the best plans without one, of
+// which some may reach it when simulated.
+void add_without_target(const ServingScenario& s, int top, ServingSearch& found) {
+  if (s.serving.goal.output_per_s <= 0) return;
+  ServingScenario open = s;
+  open.serving.goal.output_per_s = 0;
+  ServingSearch free = search_serving(open, top);
+  found.simulated += free.simulated;
+  for (ServingCandidate& c : free.best) {
+    c.keeps = worst_excess(s, c.estimate) <= 1;
+    if (!c.keeps) continue;
+    auto& of_kind = c.choice.apart ? found.apart : found.together;
+    if (!of_kind) of_kind = c;
+    found.best.push_back(std::move(c));
+  }
 }
 
 }  // namespace
@@ -309,6 +346,7 @@ ServingSearch search_serving(const ServingScenario& scenario, int top) {
     if (!c.estimate.saturated) steady.push_back(c);
   }
   found.front = front_of(steady);
+  if (found.best.empty()) add_without_target(scenario, top, found);
   if (!found.best.empty()) return found;
   for (const ServingChoice& choice : pools.extremes) fit.push_back(simulated(scenario, choice));
   found.fitting = std::move(fit);

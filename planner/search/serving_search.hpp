@@ -51,7 +51,7 @@ inline constexpr int usually_ranked = 5;
 // them is proved under it, and simulates them from the best on until `top` keep what is asked; of
 // so many requests, which have a beginning and an end, all sizes that come near the best, and the
 // scenario's own limits always among theirs. Where none keeps what is asked, those that miss it by
-// little in closed form. A plan with prompts apart is the
+// little in closed form. A disaggregated plan is the
 // answer where it is better by more than a hundredth, for it needs two launches and a network.
 // Throws ConfigError for a bound that no hardware keeps.
 ServingSearch search_serving(const costmodel::ServingScenario& scenario, int top);

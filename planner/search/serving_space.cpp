@@ -29,7 +29,15 @@ std::vector<int> choices_of(const std::optional<int>& written, std::int64_t most
 
 std::vector<std::int64_t> steps_of(const ServingScenario& s) {
   if (!s.serving.tokens_open) return {s.serving.limits.max_num_batched_tokens};
-  return {512, 2048, 8192};
+  // vLLM without chunked prefill computes a prompt in one step.
+  const ServingSpec& serving = s.serving;
+  const bool in_one_step =
+      serving.engine.family == "vllm" && !serving.limits.chunked_prefill && !serving.decode_only;
+  const double prompt = serving.input.mean * (1 - serving.prefix_hit_share);
+  const std::int64_t least = in_one_step ? static_cast<std::int64_t>(std::ceil(prompt)) : 0;
+  std::set<std::int64_t> steps;
+  for (const std::int64_t tokens : {512, 2048, 8192}) steps.insert(std::max(tokens, least));
+  return {steps.begin(), steps.end()};
 }
 
 std::vector<int> replicas_of(const ServingScenario& s, std::int64_t most, bool every) {
@@ -108,8 +116,10 @@ std::vector<ServingSizes> instance_sizes(const ServingScenario& s, std::int64_t 
 
 std::vector<WeightFormat> formats_of(const ServingScenario& s) {
   if (!s.serving.weights_open) return {s.serving.weights};
-  std::vector<WeightFormat> all{WeightFormat::bf16, WeightFormat::int8, WeightFormat::int4};
   const auto& device = s.cluster.device;
+  const bool wide = device.peak_of(Precision::bf16).value > 0;
+  std::vector<WeightFormat> all{wide ? WeightFormat::bf16 : WeightFormat::fp16, WeightFormat::int8,
+                                WeightFormat::int4};
   if (device.peak_of(Precision::fp8).value > 0) all.push_back(WeightFormat::fp8);
   if (device.peak_of(Precision::nvfp4).value > 0) all.push_back(WeightFormat::nvfp4);
   return all;

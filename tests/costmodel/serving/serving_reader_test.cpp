@@ -118,6 +118,17 @@ TEST_CASE("Limits that no step has room for are refused, with what would do") {
   CHECK_NOTHROW(reading("chunked_prefill: true, max_num_batched_tokens: 512")());
 }
 
+TEST_CASE("On devices without bf16 weights and cache are fp16, which engines are started with") {
+  for (const char* more : {"", ", weights: bf16, kv_cache: bf16"}) {
+    const auto s = served::scenario(
+        std::string("input_tokens: 512, output_tokens: 128, concurrency: 4") + more, "llama-2-7b",
+        "dgx-v100", 1);
+    CHECK(s.serving.weights == costmodel::WeightFormat::fp16);
+    CHECK(s.serving.kv_cache == costmodel::CacheFormat::fp16);
+  }
+  CHECK(served::usual().serving.weights == costmodel::WeightFormat::bf16);
+}
+
 TEST_CASE("Without an engine the engines are named") {
   const std::string text =
       "workload: inference\nmodel: llama-2-7b\ncluster: {base: dgx-h100, devices: 8}\n"

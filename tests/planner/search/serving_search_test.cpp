@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <chrono>
+#include <string>
+#include <tuple>
 
 #include "planner/diagnosis/serving_remedies.hpp"
 #include "tests/costmodel/serving/support/served.hpp"
@@ -208,4 +210,51 @@ TEST_CASE("No plan of requests at once is worse than its sizes with the engine's
     const auto own = with_choice(s, usual_choice(s, sizes, s.serving.weights));
     CHECK(planned_estimate(own).per_device() <= best * 1.001);
   }
+}
+
+TEST_CASE("A target that the best plan without one reaches is reached") {
+  for (const auto& [model, cluster, serving] :
+       {std::tuple{"qwen3-30b-a3b", "dgx-h100",
+                   "stack: sglang-0.5, input_tokens: 333, output_tokens: 16, concurrency: 1"},
+        std::tuple{"llama-3-8b", "mi300x-8x",
+                   "stack: vllm-0.9, input_tokens: 1024, output_tokens: 300, concurrency: 200, "
+                   "max_model_len: auto"}}) {
+    const auto read = [&](const std::string& more) {
+      return read_serving(
+          costmodel::parse_yaml(std::string("workload: inference\nmodel: ") + model +
+                                    "\ncluster: {base: " + cluster + ", devices: 8}\nserving: {" +
+                                    serving + more + "}\nplan: auto\n",
+                                "served.yaml"),
+          "served", costmodel::config_path({}));
+    };
+    const auto open = search_serving(read(""), 1);
+    REQUIRE_FALSE(open.best.empty());
+    const double most = open.best.front().estimate.output_per_s;
+    const auto asked =
+        search_serving(read(", throughput_target: " + std::to_string(0.99 * most)), 1);
+    REQUIRE_FALSE(asked.best.empty());
+    CHECK(asked.best.front().keeps);
+    CHECK(asked.best.front().estimate.output_per_s >= 0.99 * most);
+  }
+}
+
+TEST_CASE("More requests in flight do not lower what the best plan answers") {
+  const auto best = [](int requests) {
+    const auto s = read_serving(
+        costmodel::parse_yaml("workload: inference\nmodel: llama-3-70b\ncluster: {base: mi300x-8x, "
+                              "devices: 1}\nserving: {stack: vllm-0.17, input_tokens: 333, "
+                              "output_tokens: 300, concurrency: " +
+                                  std::to_string(requests) + "}\nplan: auto\n",
+                              "served.yaml"),
+        "served", costmodel::config_path({}));
+    return search_serving(s, 1).best.front().estimate.output_per_s;
+  };
+  CHECK(best(400) >= 0.999 * best(200));
+}
+
+TEST_CASE("Without chunked prefill vLLM's steps hold a prompt") {
+  const auto s = served::scenario("input_tokens: 1024, output_tokens: 128, concurrency: 1",
+                                  "llama-3-8b", "dgx-h100", 1, "{}");
+  REQUIRE_FALSE(s.serving.limits.chunked_prefill);
+  for (const auto& choice : serving_space(s)) CHECK(choice.max_num_batched_tokens >= 1024);
 }
