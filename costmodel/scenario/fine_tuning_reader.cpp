@@ -231,7 +231,7 @@ void read_fine_tuning(MapReader& reader, const ModelSpec& model, TrainingSpec& t
   refuse(own, targets != nullptr ? "targets" : "method",
          model.experts > 0 && (f.targets & ~attention_targets) != 0 && !offers.expert_adapters,
          fmt::format("adapters of experts are not modelled for stack {}", training.stack.name),
-         "set targets: attention");
+         model.latent_attention() ? "set targets: [o]" : "set targets: attention");
   // What is not of whole products is CanonicalLoRA's (Megatron-Bridge, peft/canonical_lora.py).
   f.joint = training.stack.offers.joint_adapters &&
             std::ranges::all_of(joint_targets, [&](unsigned product) {

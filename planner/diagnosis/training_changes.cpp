@@ -126,6 +126,8 @@ void other_stack(const Scenario& s, Attempts& attempts) {
     if (name == s.training.stack.name) continue;
     try {
       const Scenario changed = stacks.with(name);
+      if (changed.training.stack.framework == "shardplan")
+        continue;  // measures, and trains nobody's model
       require_offered(changed);
       const std::string set = "training.stack=" + name;
       quickest.offer(best_plan_of(changed, attempts), "another stack: " + set, {set}, changed);

@@ -232,6 +232,27 @@ TEST_CASE("a smaller micro-batch is among them: two sequences of gpt2-large, not
   CHECK(planner::fitting_changes(estimate, s, {}, [] { return true; }).size() <= changes.size());
 }
 
+TEST_CASE("the runtime of this project is no stack to change to") {
+  const Scenario s = read(
+      "model: qwen3-14b\ncluster: {base: dgx-v100, devices: 8}\ntraining: {global_batch: 16, "
+      "sequence: 32768, precision: fp16, stack: deepspeed-2021}\n");
+  for (const char* own : {"shardplan-cpu", "shardplan-cuda"}) {
+    const planner::OtherStacks stacks{{own}, [&](const std::string& name) {
+                                        Scenario changed = s;
+                                        changed.training.stack =
+                                            read(
+                                                "model: qwen3-14b\ncluster: {base: dgx-v100, "
+                                                "devices: 8}\ntraining: {global_batch: 16, "
+                                                "sequence: 32768, precision: fp16, stack: " +
+                                                name + "}\n")
+                                                .training.stack;
+                                        return changed;
+                                      }};
+    for (const auto& remedy : diagnosed(s, stacks).remedies)
+      CHECK_FALSE(contains(remedy.what, own));
+  }
+}
+
 TEST_CASE("recomputed layers are as few as fit") {
   const Scenario s = read(too_large);
   Evaluator evaluator(s.model, s.cluster, s.training);

@@ -79,7 +79,8 @@ TEST_CASE("iterations that are slower or lack kernels do not count, nor records 
   CHECK(t.least_wall.value == doctest::Approx(900e-9));
 }
 
-TEST_CASE("products are distinguished by the type of their inputs, and kernels of a compiler by name") {
+TEST_CASE(
+    "products are distinguished by the type of their inputs, and kernels of a compiler by name") {
   Trace trace;
   const auto launched = [&](const char* kernel, const char* type) {
     trace.operators.push_back({trace.texts.of("aten::mm"), trace.texts.of(""), 0, no_operator,
