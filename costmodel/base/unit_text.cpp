@@ -23,6 +23,8 @@ constexpr std::array units{
     Unit{"s", Dimension::time, 1},
     Unit{"ms", Dimension::time, 1e-3},
     Unit{"us", Dimension::time, 1e-6},
+    Unit{"\u00b5s", Dimension::time, 1e-6},  // the micro sign, and the letter mu
+    Unit{"\u03bcs", Dimension::time, 1e-6},
     Unit{"ns", Dimension::time, 1e-9},
     Unit{"min", Dimension::time, 60},
     Unit{"h", Dimension::time, 3600},

@@ -49,7 +49,8 @@ std::int64_t read_integer(const Value& value, const std::string& what, IntegerRa
   std::int64_t number = 0;
   const char* begin = text.data() + (text.starts_with('+') && !text.starts_with("+-") ? 1 : 0);
   const auto [end, status] = std::from_chars(begin, text.data() + text.size(), number);
-  if (status == std::errc() && end == text.data() + text.size() && !value.quoted) {
+  const bool integral = status == std::errc() && end == text.data() + text.size();
+  if (integral && !value.quoted) {
     if (number < range.least || number > range.most) {
       throw ConfigError(value.mark, fmt::format("{}: {} is out of range", what, shortened(text)),
                         allowed);
@@ -57,7 +58,7 @@ std::int64_t read_integer(const Value& value, const std::string& what, IntegerRa
     return number;
   }
   throw ConfigError(value.mark, fmt::format("{}: {} is not a whole number", what, quote(text)),
-                    allowed);
+                    integral ? "leave out its quotes, which make it a text" : allowed);
 }
 
 double read_number(const Value& value, const std::string& what, Dimension dimension, double least,
@@ -151,7 +152,9 @@ void MapReader::unknown(const Value::Entry& entry, const std::vector<std::string
   const std::string elsewhere = meant_key(entry.key);
   const std::string near = nearest_name(entry.key, keys);
   std::string remedy = known_names(entry.key, keys, most_named);
-  if (meant != keys.end()) {
+  if (entry.key == "<<") {
+    remedy = "YAML's merges are not read: write the keys, or base: FILE where there is one";
+  } else if (meant != keys.end()) {
     remedy = fmt::format("did you mean '{}'?", *meant);
   } else if (near.empty() && !elsewhere.empty()) {
     remedy = fmt::format("did you mean '{}'?", elsewhere);

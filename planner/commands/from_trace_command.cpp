@@ -10,6 +10,7 @@
 #include "costmodel/base/output_file.hpp"
 #include "costmodel/base/path.hpp"
 #include "costmodel/config/yaml.hpp"
+#include "costmodel/plan/plan_text.hpp"
 #include "planner/accuracy/json_traces.hpp"
 #include "planner/accuracy/trace_report.hpp"
 #include "planner/search/settled_plan.hpp"
@@ -163,6 +164,17 @@ TraceCalibration calibrated_by_traces(const Session& session, const SiteSpread& 
                         fmt::format("is of {}, and another trace of {}", stack, all.own.stack),
                         "fit one stack at a time");
     }
+    const std::string& device = scenario.cluster.device.name;
+    if (!jobs.empty() && device != jobs.front().first.cluster.device.name) {
+      throw ConfigError({job, 0, 0},
+                        fmt::format("is on {}, and another trace on {}", device,
+                                    jobs.front().first.cluster.device.name),
+                        "fit one cluster at a time");
+    }
+    if (!scenario.plan.automatic.empty()) {
+      notes.push_back(fmt::format("{}: the search has chosen {}; write the plan that ran",
+                                  printable(job), to_string(settled->plan)));
+    }
     all.own.stack = stack;
     all.launch = scenario.training.stack.host.kernel_launch;
     all.traces.push_back(fit_trace(scenario, settled->plan,
@@ -197,9 +209,8 @@ CommandResult from_traces(const Session& session, const TraceCalibration& traced
   fit.runs = traced.runs;
   fit.measured = traced.own;
   const std::string profile = to_yaml(own_cluster(traced.cluster, fit, published));
-  result.text =
-      json ? traces_json(traced.traces, traced.own)
-           : trace_report(traced.traces, traced.own, traced.launch, session.style.style.width);
+  result.text = json ? traces_json(traced.traces, traced.own)
+                     : trace_report(traced.traces, traced.own, traced.launch, session.style.style.width);
   if (!options.profile.empty()) write_file(options.profile, profile);
   if (json) return result;
   if (options.profile.empty()) {

@@ -195,6 +195,7 @@ Gpus read_gpus(const std::string& text) {
   }
   const std::size_t digits = std::min(text.find_first_not_of("0123456789,"), text.size());
   std::string_view rest = std::string_view(text).substr(digits);
+  if (digits > 0 && rest.starts_with('.')) bad_gpus(text, "is no integer number of devices");
   const auto skip = [&](std::string_view any) {
     if (!rest.empty() && any.find(rest.front()) != any.npos) rest.remove_prefix(1);
   };

@@ -45,6 +45,8 @@ TEST_CASE("the nearest known name") {
   CHECK(nearest_name("gpip", schedules) == "gpipe");
   CHECK(nearest_name("Ideal", schedules) == "ideal");
   CHECK(nearest_name("lf1b", schedules) == "1f1b");
+  CHECK(nearest_name("1F1B", schedules) == "1f1b");
+  CHECK(nearest_name("AdamW", {"adam", "sgd", "muon"}) == "adam");
   CHECK(nearest_name("dualpipe", schedules) == "");
   CHECK(nearest_name("", schedules) == "");
   CHECK(nearest_name("x", {}) == "");

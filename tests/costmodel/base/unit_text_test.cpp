@@ -23,6 +23,8 @@ TEST_CASE("quantities are read into base units") {
   CHECK(value("200 Gbps", Dimension::bandwidth) == 25e9);
   CHECK(value("312 TFLOP/s", Dimension::rate) == 312e12);
   CHECK(value("2.5 us", Dimension::time) == doctest::Approx(2.5e-6).epsilon(1e-15));
+  for (const char* text : {"2.5 \u00b5s", "2.5\u03bcs"})  // the micro sign, and the letter mu
+    CHECK(value(text, Dimension::time) == doctest::Approx(2.5e-6).epsilon(1e-15));
   CHECK(value("2 h", Dimension::time) == 7200);
   CHECK(value("12", Dimension::count) == 12);
   CHECK(value("1.7e9", Dimension::count) == 1.7e9);

@@ -91,6 +91,15 @@ TEST_CASE("a key of another word is answered by its meaning") {
         "f.yaml:1:1: plan has no key 'tensor_parallel_size'; did you mean 'tp'?");
   CHECK(fault("seq_len: 8\n", [](MapReader& r) { r.optional("tp"); }) ==
         "f.yaml:1:1: plan has no key 'seq_len'; did you mean 'training.sequence'?");
+  CHECK(fault("<<: {tp: 8}\n", [](MapReader& r) {
+          r.optional("tp");
+        }).find("YAML's merges are not read") != std::string::npos);
+}
+
+TEST_CASE("a number in quotes is a text, and the message has the reason") {
+  const std::string why = fault("tp: \"2\"\n", [](MapReader& r) { r.integer("tp", {1, 8}); });
+  CHECK(why.starts_with("f.yaml:1:5: tp: '2' is not a "));
+  CHECK(why.ends_with("leave out its quotes, which make it a text"));
 }
 
 TEST_CASE("where all keys are known, one that is not is reported before one that lacks") {

@@ -111,6 +111,11 @@ TEST_CASE("traces of two stacks, without a job, or of no kernels are refused") {
       refused({"calibrate", "--from-trace", at(scratch, "s.yaml") + ":" + at(scratch, "t.json"),
                at(scratch, "o.yaml") + ":" + at(scratch, "t.json")}),
       "one stack at a time"));
+  scratch.write("c.yaml", program::replaced(traced_job::yaml, "dgx-h100", "dgx-a100"));
+  CHECK(contains(
+      refused({"calibrate", "--from-trace", at(scratch, "s.yaml") + ":" + at(scratch, "t.json"),
+               at(scratch, "c.yaml") + ":" + at(scratch, "t.json")}),
+      "a100-sxm4-80gb"));
   scratch.write(
       "a.json",
       R"({"traceEvents": [{"ph": "X", "cat": "compute", "name": "a", "ts": 1, "dur": 1}]})");

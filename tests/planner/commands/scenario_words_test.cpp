@@ -41,7 +41,7 @@ TEST_CASE("how many of which") {
     CHECK(gpus.devices == one.devices);
     CHECK(gpus.device == one.device);
   }
-  for (const char* text : {"h100", "", "0xh100", "xh100", "h100:", "99999999xh100"})
+  for (const char* text : {"h100", "", "0xh100", "xh100", "h100:", "99999999xh100", "1.5xh100"})
     CHECK(contains(config_error([&] { read_gpus(text); }), "write how many of which"));
 }
 
