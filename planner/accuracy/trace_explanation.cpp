@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <map>
 
-#include "costmodel/base/escape.hpp"
 #include "costmodel/base/unit_text.hpp"
 #include "costmodel/estimate/evaluator.hpp"
 #include "planner/accuracy/trace_report.hpp"
@@ -60,14 +59,14 @@ std::vector<TraceGain> gains_of(const TraceExplanation& all, Seconds fixed) {
 
 namespace {
 
-std::string ranks_text(const std::vector<TracedRank>& ranks, std::size_t columns) {
+std::string ranks_text(const std::vector<TracedRank>& ranks, const ReportStyle& style) {
   if (ranks.size() < 2) return "";
   Table table{{"rank", "busy ms", "kernels ms", "collectives ms", left("file")}};
   const auto ms = [](Seconds time) { return fmt::format("{:.2f}", 1e3 * time.value); };
   for (const TracedRank& rank : ranks) {
     const TraceTimes& t = rank.times;
     table.rows.push_back({fmt::format("{}", rank.rank), ms(t.busy), ms(t.kernels - t.communication),
-                          ms(t.communication), costmodel::printable(rank.file)});
+                          ms(t.communication), rank.file});
   }
   const auto [least, most] = std::ranges::minmax(ranks, {}, computes);
   const double longer = computes(most) / computes(least);
@@ -78,19 +77,22 @@ std::string ranks_text(const std::vector<TracedRank>& ranks, std::size_t columns
                 "Rank {} computes {:.1f} % longer than rank {}; the others wait for it in "
                 "collectives.",
                 most.rank, 100 * (longer - 1), least.rank);
-  return fmt::format("Ranks:\n{}\n{}\n\n", to_text(table, 2, columns), sentence);
+  return table_section("Ranks", table, style) + "\n" + bullet(sentence, style);
 }
 
 }  // namespace
 
-std::string explanation_report(const TraceExplanation& all, std::size_t columns) {
-  std::string text = trace_text(all.trace, columns) + "By operator, as recorded\n\n" +
-                     to_text(part_table(all.trace), 2, columns) + "\n" +
-                     ranks_text(all.ranks, columns);
-  if (all.gains.empty()) return text + "Nothing takes longer than it need by a hundredth.\n";
-  text += "What an iteration would gain\n";
-  for (const TraceGain& gain : all.gains)
-    text += fmt::format("  {}: {}; {}\n", gain.what, format_seconds(gain.gained), gain.remedy);
+std::string explanation_report(const TraceExplanation& all, const ReportStyle& style) {
+  std::string text = trace_text(all.trace, style) +
+                     table_section("By operator, as recorded", part_table(all.trace), style) +
+                     ranks_text(all.ranks, style) +
+                     section_title("What an iteration would gain", style);
+  if (all.gains.empty())
+    return text + bullet("Nothing takes longer than it need by a hundredth.", style);
+  for (const TraceGain& gain : all.gains) {
+    text += bullet(fmt::format("{}: {}; {}", gain.what, format_seconds(gain.gained), gain.remedy),
+                   style);
+  }
   return text;
 }
 
@@ -131,16 +133,17 @@ std::vector<ActionTimes> action_times(const Trace& trace, const costmodel::Scena
 }
 
 std::string actions_report(const Trace& trace, const std::vector<ActionTimes>& ranks,
-                           std::size_t columns) {
+                           const ReportStyle& style) {
   Table table{{"rank", "forward ms", "predicted", "backward ms", "predicted", "not computing ms"}};
   const auto ms = [](Seconds time) { return fmt::format("{:.3f}", 1e3 * time.value); };
   for (const ActionTimes& of : ranks) {
     table.rows.push_back({fmt::format("{}", of.rank), ms(of.forward), ms(of.predicted_forward),
                           ms(of.backward), ms(of.predicted_backward), ms(of.idle)});
   }
-  return fmt::format("{}: an iteration of {} ranks' actions, {}\n\n{}",
-                     costmodel::printable(trace.file), ranks.size(),
-                     format_seconds(trace.iteration), to_text(table, 2, columns));
+  return table_section(
+      fmt::format("{}: an iteration of {} ranks' actions, {}", escaped(trace.file, style),
+                  ranks.size(), format_seconds(trace.iteration)),
+      table, style);
 }
 
 }  // namespace planner

@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "costmodel/base/text_width.hpp"
 #include "planner/accuracy/trace_fit.hpp"
+#include "planner/report/plan_report.hpp"
 #include "planner/traces/trace.hpp"
 
 namespace planner {
@@ -33,8 +33,7 @@ struct TraceExplanation {
 // iteration costs in no kernel whatever it runs.
 std::vector<TraceGain> gains_of(const TraceExplanation& all, costmodel::Seconds fixed);
 
-std::string explanation_report(const TraceExplanation& all,
-                               std::size_t columns = costmodel::unlimited_width);
+std::string explanation_report(const TraceExplanation& all, const ReportStyle& style = {});
 // As traces_json(), with "ranks": [{"file", "rank", "busy_s", "kernels_s", "communication_s"}] and
 // "gains": [{"what", "remedy", "gained_s"}].
 std::string explanation_json(const TraceExplanation& all);
@@ -49,7 +48,7 @@ struct ActionTimes {
 std::vector<ActionTimes> action_times(const Trace& trace, const costmodel::Scenario& scenario,
                                       const costmodel::ParallelPlan& plan);
 std::string actions_report(const Trace& trace, const std::vector<ActionTimes>& ranks,
-                           std::size_t columns = costmodel::unlimited_width);
+                           const ReportStyle& style = {});
 // {"file", "iteration_s", "ranks": [{"rank", "forward_s", "backward_s", "idle_s",
 // "predicted_forward_s", "predicted_backward_s"}]}
 std::string actions_json(const Trace& trace, const std::vector<ActionTimes>& ranks);

@@ -1,6 +1,7 @@
 #include "planner/accuracy/trace_report.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <set>
@@ -29,50 +30,50 @@ const PartTime* find(const std::vector<PartTime>& parts, TracedPart part, bool b
 }
 
 // Those of a thousandth of the kernels' time or more.
-std::string left_over_text(const TraceTimes& times) {
+Table left_over_table(const TraceTimes& times) {
   constexpr std::size_t most = 5;
   constexpr double counted = 0.001;
-  std::string text;
-  for (std::size_t i = 0; i < std::min(most, times.left_over.size()); ++i) {
-    const LeftOver& kernel = times.left_over[i];
-    if (kernel.time < counted * times.kernels) break;
-    text += fmt::format("    {} by {}: {}\n", format_seconds(kernel.time),
-                        printable(kernel.launcher.substr(0, 60)),
-                        printable(kernel.kernel.substr(0, 90)));
+  Table table{{"not attributed ms", left("launched by"), left("kernel")}};
+  for (const LeftOver& kernel : times.left_over) {
+    if (table.rows.size() == most || kernel.time < counted * times.kernels) break;
+    table.rows.push_back({milliseconds(kernel.time.value), kernel.launcher.substr(0, 60),
+                          kernel.kernel.substr(0, 90)});
   }
-  return text;
+  return table;
+}
+
+std::string recorded_text(const TraceTimes& times) {
+  const Seconds waits = costmodel::max(times.least_wall - times.busy, Seconds(0));
+  return fmt::format("An iteration as recorded: {} at least, of which no kernel ran in {}.",
+                     format_seconds(times.least_wall), format_seconds(waits));
+}
+
+std::string left_out_text(const TraceTimes& times) {
+  if (times.left_out == 0) return "";
+  const bool one = times.left_out == 1;
+  return fmt::format(
+      "{} recorded iteration{} left out: {} a tenth fewer kernels than the others, or kernels that "
+      "take a quarter longer.",
+      times.left_out, one ? " is" : "s are", one ? "it has" : "they have");
 }
 
 std::string host_text(const FittedTrace& trace) {
   const TraceTimes& times = trace.read.times;
-  const Seconds waits = costmodel::max(times.least_wall - times.busy, Seconds(0));
-  std::string text =
-      fmt::format("An iteration as recorded: {} at least, of which no kernel ran in {}.\n",
-                  format_seconds(times.least_wall), format_seconds(waits));
-  if (times.left_out > 0) {
-    text += fmt::format(
-        "{} recorded iteration{} left out: {} a tenth fewer kernels than the others, or kernels "
-        "that "
-        "take a quarter longer.\n",
-        times.left_out, times.left_out == 1 ? " is" : "s are",
-        times.left_out == 1 ? "it has" : "they have");
-  }
   if (trace.host_bound) {
-    text += fmt::format(
+    return fmt::format(
         "The host sets the pace: {:.0f} launches; without what {:.0f} records cost it, {} an "
-        "iteration.\n",
+        "iteration.",
         times.launches, times.host_records, format_seconds(trace.unprofiled));
-  } else if (trace.launch.value > 0) {
-    text += fmt::format(
-        "The device sets the pace, so a launch takes the host {} at most; the fixed cost of an "
-        "iteration stays the stack's, for a profiler lengthens it.\n",
-        format_seconds(trace.launch));
-  } else {
-    text +=
-        "The device sets the pace: the host's launches and the fixed cost of an iteration stay "
-        "the stack's, for a profiler lengthens both.\n";
   }
-  return text;
+  if (trace.launch.value > 0) {
+    return fmt::format(
+        "The device sets the pace, so a launch takes the host {} at most; the fixed cost of an "
+        "iteration stays the stack's, for a profiler lengthens it.",
+        format_seconds(trace.launch));
+  }
+  return "The device sets the pace: the host's launches and the fixed cost of an iteration stay "
+         "the "
+         "stack's, for a profiler lengthens both.";
 }
 
 std::string attributed_text(const FittedTrace& trace) {
@@ -86,26 +87,25 @@ std::string attributed_text(const FittedTrace& trace) {
   } else if (!trace.read.has_sizes) {
     text += ", without their sizes: record with record_shapes=True";
   }
-  const std::string left_over = left_over_text(times);
-  text += left_over.empty() ? ".\n" : "; not:\n" + left_over;
-  if (times.no_kind > 0.001 * times.kernels) {
-    text +=
-        fmt::format("Kernels of no kind that is known take {}.\n", format_seconds(times.no_kind));
-  }
-  return text;
+  return text + ".";
+}
+
+std::string no_kind_text(const TraceTimes& times) {
+  if (times.no_kind < 0.001 * times.kernels) return "";
+  return fmt::format("Kernels of no kind that is known take {}.", format_seconds(times.no_kind));
 }
 
 std::string communication_text(const TraceTimes& times) {
   if (times.communication.value <= 0) return "";
   return fmt::format(
       "Collectives take {}, of which {} while no other kernel ran. They are fitted to no "
-      "constant.\n",
+      "constant.",
       format_seconds(times.communication), format_seconds(times.exposed));
 }
 
 // What a stack's description lacks, and the trace has.
 std::string lacking_text(const FittedTrace& trace) {
-  std::string text;
+  std::vector<std::string> lacking;
   for (const PartTime& part : trace.read.times.parts) {
     const bool known = find(trace.before.parts, part.part, part.backward) != nullptr;
     constexpr double counted = 0.005;
@@ -113,10 +113,12 @@ std::string lacking_text(const FittedTrace& trace) {
     if (known || part.part >= TracedPart::communication || part.part == TracedPart::casts ||
         part.part == TracedPart::other_products || part.time < counted * trace.read.times.kernels)
       continue;
-    text += fmt::format("  {}{}: {}\n", name_of(part.part), part.backward ? ", backward" : "",
-                        format_seconds(part.time));
+    lacking.push_back(fmt::format("{}{}, {}", name_of(part.part), part.backward ? " backward" : "",
+                                  format_seconds(part.time)));
   }
-  return text.empty() ? "" : "In the trace, and not in the stack's description:\n" + text;
+  if (lacking.empty()) return "";
+  return fmt::format("In the trace, and not in the stack's description: {}.",
+                     fmt::join(lacking, "; "));
 }
 
 }  // namespace
@@ -167,25 +169,34 @@ Table part_table(const FittedTrace& trace) {
   return table;
 }
 
-std::string trace_text(const FittedTrace& trace, std::size_t columns) {
-  std::string text = fmt::format(
-      "{}: {} iteration{} by {}{}\n\n", printable(trace.read.file), trace.read.times.iterations,
-      trace.read.times.iterations == 1 ? "" : "s", trace.read.profiler,
-      trace.read.device.empty() ? "" : " on " + printable(trace.read.device));
-  return text + to_text(kind_table(trace), 2, columns) + "\n" + attributed_text(trace) +
-         host_text(trace) + communication_text(trace.read.times) + lacking_text(trace) + "\n";
+std::string trace_text(const FittedTrace& trace, const ReportStyle& style) {
+  const TraceTimes& times = trace.read.times;
+  std::string text = table_section(
+      fmt::format("{}: {} iteration{} by {}{}", escaped(trace.read.file, style), times.iterations,
+                  times.iterations == 1 ? "" : "s", trace.read.profiler,
+                  trace.read.device.empty() ? "" : " on " + escaped(trace.read.device, style)),
+      kind_table(trace), style);
+  text += "\n" + bullets({attributed_text(trace), no_kind_text(times), recorded_text(times),
+                          left_out_text(times), host_text(trace), communication_text(times),
+                          lacking_text(trace)},
+                         style);
+  const Table left_over = left_over_table(times);
+  return left_over.rows.empty() ? text : text + "\n" + section_table(left_over, style);
 }
 
 std::string trace_report(const std::vector<FittedTrace>& traces, const costmodel::OwnRuns& own,
-                         Seconds prior_launch, std::size_t columns) {
+                         Seconds prior_launch, const ReportStyle& style) {
   std::string text;
-  for (const FittedTrace& trace : traces) text += trace_text(trace, columns);
+  for (const FittedTrace& trace : traces) text += trace_text(trace, style);
+  text += "\n";
   if (own.kernel_launch.value > 0) {
-    text += fmt::format("A launch takes the host {}, held by the stack's {}.\n",
-                        format_seconds(own.kernel_launch), format_seconds(prior_launch));
+    text += bullet(fmt::format("A launch takes the host {}, held by the stack's {}.",
+                               format_seconds(own.kernel_launch), format_seconds(prior_launch)),
+                   style);
   }
-  return text +
-         fmt::format("90 % interval of a prediction: {:.2f} to {:.2f} of it.\n", own.low, own.high);
+  return text + bullet(fmt::format("90 % interval of a prediction: {:.2f} to {:.2f} of it.",
+                                   own.low, own.high),
+                       style);
 }
 
 }  // namespace planner

@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "costmodel/base/text_width.hpp"
 #include "planner/accuracy/trace_fit.hpp"
+#include "planner/report/plan_report.hpp"
 #include "planner/report/table.hpp"
 
 namespace planner {
@@ -16,11 +16,10 @@ Table kind_table(const FittedTrace& trace);
 Table part_table(const FittedTrace& trace);
 
 // One trace: the table by kind, what could be attributed, and whether host or device set the pace.
-std::string trace_text(const FittedTrace& trace, std::size_t columns = costmodel::unlimited_width);
+std::string trace_text(const FittedTrace& trace, const ReportStyle& style = {});
 
 // All of a calibration: `own` is what it writes.
 std::string trace_report(const std::vector<FittedTrace>& traces, const costmodel::OwnRuns& own,
-                         costmodel::Seconds prior_launch,
-                         std::size_t columns = costmodel::unlimited_width);
+                         costmodel::Seconds prior_launch, const ReportStyle& style = {});
 
 }  // namespace planner

@@ -48,8 +48,8 @@ CommandResult explain_traces(const Session& session, const Scenario& scenario,
     }
     const auto actions = action_times(trace, scenario, plan);
     warn(other_ranks(files.front(), trace.ranks, {plan.pp, "stages", "plan.pp"}));
-    result.text = json ? actions_json(trace, actions)
-                       : actions_report(trace, actions, session.style.style.width);
+    result.text =
+        json ? actions_json(trace, actions) : actions_report(trace, actions, session.style);
     return result;
   }
   warn(other_ranks(files.front(), trace.ranks,
@@ -85,7 +85,7 @@ CommandResult explain_traces(const Session& session, const Scenario& scenario,
   all.trace.before = predicted_times(scenario, plan, all.trace.read.rank);
   all.trace.after = predicted_times(with_constants(free, own), plan, all.trace.read.rank);
   all.gains = gains_of(all, scenario.training.stack.host.iteration);
-  result.text = json ? explanation_json(all) : explanation_report(all, session.style.style.width);
+  result.text = json ? explanation_json(all) : explanation_report(all, session.style);
   if (wants_page(options)) {
     rows.add_predicted(scenario, plan);
     result.page = trace_page(all, rows, scenario, explanation_json(all));

@@ -210,7 +210,7 @@ CommandResult from_traces(const Session& session, const TraceCalibration& traced
   fit.measured = traced.own;
   const std::string profile = to_yaml(own_cluster(traced.cluster, fit, published));
   result.text = json ? traces_json(traced.traces, traced.own)
-                     : trace_report(traced.traces, traced.own, traced.launch, session.style.style.width);
+                     : trace_report(traced.traces, traced.own, traced.launch, session.style);
   if (!options.profile.empty()) write_file(options.profile, profile);
   if (json) return result;
   if (options.profile.empty()) {

@@ -24,6 +24,9 @@ TEST_CASE("a trace stands next to the prediction by kind and operator, of ranks 
   const auto one = perform({"explain-job", at("s.yaml"), at("a.json")});
   CHECK(contains(one.text, "By operator"));
   CHECK(contains(one.text, "attention forward"));
+  const auto markdown = perform({"explain-job", at("s.yaml"), at("a.json"), "--format", "md"});
+  CHECK(contains(markdown.text, "| attention forward | "));
+  CHECK(contains(markdown.text, "\n### By operator"));
   const auto json = nlohmann::json::parse(
       perform({"explain-job", at("s.yaml"), at("a.json"), at("b.json"), "--format", "json"}).text);
   CHECK(json["ranks"].size() == 2);
