@@ -227,11 +227,7 @@ Attribution Attributor::of(const Trace& trace, const TracedKernel& kernel) const
   const std::string& name = trace.text(kernel.name);
   if (is_collective(name)) return {TracedPart::communication, false};
   if (kernel.launcher == no_operator) return {by_kind(name), holds(name, "bwd")};
-  // A call of CUDA's has no meaning: what it runs within has.
-  std::uint32_t innermost = kernel.launcher;
-  while (trace.text(trace.operators[innermost].name).starts_with("cu") &&
-         trace.operators[innermost].outer != no_operator)
-    innermost = trace.operators[innermost].outer;
+  const std::uint32_t innermost = operator_of(trace, kernel.launcher);
   const TracedOperator& launcher = trace.operators[innermost];
   const Chain chain = chain_of(trace, innermost);
   const TracedPart worded = by_words(chain.names);

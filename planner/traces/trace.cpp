@@ -36,6 +36,13 @@ void nest(Trace& trace) {
   }
 }
 
+std::uint32_t operator_of(const Trace& trace, std::uint32_t launcher) {
+  while (trace.text(trace.operators[launcher].name).starts_with("cu") &&
+         trace.operators[launcher].outer != no_operator)
+    launcher = trace.operators[launcher].outer;
+  return launcher;
+}
+
 namespace {
 
 std::vector<TracedSpan> spans_named(const Trace& trace, std::string_view beginning) {

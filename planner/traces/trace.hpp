@@ -43,7 +43,7 @@ struct TracedOperator {
   std::uint32_t name = 0, sizes = 0, thread = 0;
   std::uint32_t outer = no_operator;  // the one that it runs within
   Nanoseconds begin = 0, length = 0;
-  std::uint32_t type = 0;  // of its first input, "c10::BFloat16"; "" unless recorded
+  std::uint32_t type = no_operator;  // of its first input, a text; no_operator: not recorded
 };
 
 // What a collective moved, by the annotation of NCCL's process groups.
@@ -81,10 +81,18 @@ struct Trace {
   bool has_sizes = false;          // whether operators have their sizes
 
   const std::string& text(std::uint32_t number) const { return texts.at(number); }
+  // Of an operator's first input: "c10::BFloat16"; "" where it is not recorded.
+  std::string_view type_of(const TracedOperator& each) const {
+    return each.type == no_operator ? std::string_view() : text(each.type);
+  }
 };
 
 // Where an operator runs: which one is within which, by their times in each thread.
 void nest(Trace& trace);
+
+// The operator that a call of CUDA's is within, which has no meaning of its own; `launcher` itself
+// where it is no such call, or within none. `trace`: nested.
+std::uint32_t operator_of(const Trace& trace, std::uint32_t launcher);
 
 // The iterations by the spans named "ProfilerStep#N", "iteration N", "train_step N" or "step N";
 // else by the ends of the optimizer's steps; else all of the trace is one.

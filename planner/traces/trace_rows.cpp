@@ -19,29 +19,38 @@ using namespace costmodel;
 
 namespace {
 
+// Of an operator's inputs; bf16 where none is recorded, nothing for formats that rows have not.
+std::optional<std::string> dtype_of(std::string_view type) {
+  if (type.empty() || type == "c10::BFloat16") return "bf16";
+  if (type == "c10::Half") return "fp16";
+  if (type == "float") return "fp32";
+  return std::nullopt;
+}
+
 // A row but for its time: kind, op and shape as JSON.
-std::optional<std::string> product_row(std::string_view op, const OperatorSizes& sizes) {
+std::optional<std::string> product_row(std::string_view op, const OperatorSizes& sizes,
+                                       const std::string& dtype) {
   const bool plain = op == "aten::mm" && sizes.size() >= 2;
   const bool added = op == "aten::addmm" && sizes.size() >= 3;
   if (!plain && !added) return std::nullopt;
   const auto &a = sizes[plain ? 0 : 1], &b = sizes[plain ? 1 : 2];
   if (a.size() != 2 || b.size() != 2) return std::nullopt;
   return fmt::format(
-      R"("kind": "gemm", "op": "matmul", "shape": {{"b": 1, "m": {}, "n": {}, "k": {}, "in_dtype": "bf16", "out_dtype": "bf16"}})",
-      a[0], b[1], a[1]);
+      R"("kind": "gemm", "op": "matmul", "shape": {{"b": 1, "m": {0}, "n": {1}, "k": {2}, "in_dtype": "{3}", "out_dtype": "{3}"}})",
+      a[0], b[1], a[1], dtype);
 }
 
 // Queries of PyTorch's kernels: sequences, tokens, heads, columns of a head.
 std::optional<std::string> attention_row(std::string_view op, const OperatorSizes& sizes,
-                                         bool backward) {
+                                         bool backward, const std::string& dtype) {
   const std::size_t queries = backward ? 1 : 0;
   if (op.find("flash_attention") == std::string_view::npos || sizes.size() < queries + 2)
     return std::nullopt;
   const auto &q = sizes[queries], &k = sizes[queries + 1];
   if (q.size() != 4 || k.size() != 4) return std::nullopt;
   return fmt::format(
-      R"("kind": "attention", "op": "FlashAttention-2 {}", "shape": {{"batch": {}, "seqlen_q": {}, "seqlen_kv": {}, "heads_q": {}, "heads_kv": {}, "head_dim": {}, "causal": true, "dtype": "bf16"}})",
-      backward ? "bwd" : "fwd", q[0], q[1], k[1], q[2], k[2], q[3]);
+      R"("kind": "attention", "op": "FlashAttention-2 {}", "shape": {{"batch": {}, "seqlen_q": {}, "seqlen_kv": {}, "heads_q": {}, "heads_kv": {}, "head_dim": {}, "causal": true, "dtype": "{}"}})",
+      backward ? "bwd" : "fwd", q[0], q[1], k[1], q[2], k[2], q[3], dtype);
 }
 
 std::optional<std::string> copy_row(const TracedKernel& kernel, std::string_view name) {
@@ -61,13 +70,16 @@ std::string trace_rows(const Trace& trace, bool json) {
     const std::string& name = trace.text(kernel.name);
     if (const auto copy = copy_row(kernel, name)) times[*copy].push_back(kernel.length);
     if (kernel.launcher == no_operator) continue;
-    const TracedOperator& launcher = trace.operators[kernel.launcher];
+    const std::uint32_t number = operator_of(trace, kernel.launcher);
+    const TracedOperator& launcher = trace.operators[number];
+    const auto dtype = dtype_of(trace.type_of(launcher));
+    if (!dtype) continue;
     const std::string& op = trace.text(launcher.name);
     const OperatorSizes sizes = sizes_of(trace.text(launcher.sizes));
-    auto row = product_row(op, sizes);
-    if (!row) row = attention_row(op, sizes, op.find("backward") != std::string::npos);
+    auto row = product_row(op, sizes, *dtype);
+    if (!row) row = attention_row(op, sizes, op.find("backward") != std::string::npos, *dtype);
     if (!row) continue;
-    auto& call = calls[kernel.launcher];
+    auto& call = calls[number];
     call.first = *row;
     call.second += kernel.length;
   }
@@ -87,7 +99,8 @@ std::string trace_rows(const Trace& trace, bool json) {
   if (entries.empty()) {
     throw costmodel::ConfigError({trace.file, 0, 0},
                                  "has no product, attention or copy by its sizes",
-                                 "record with record_shapes=True");
+                                 "record with record_shapes=True, or Nsight with "
+                                 "--pytorch=autograd-shapes-nvtx");
   }
   if (json) return fmt::format("[\n{}\n]\n", fmt::join(entries, ",\n"));
   return fmt::format("- {}\n", fmt::join(entries, "\n- "));

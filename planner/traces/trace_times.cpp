@@ -140,7 +140,8 @@ class Sums {
   // By the type of the first input of the operator that launched it.
   void add_product(const TracedKernel& kernel, Seconds time) {
     if (kernel.launcher == no_operator) return;
-    const std::string_view type = trace_.text(trace_.operators[kernel.launcher].type);
+    const std::string_view type =
+        trace_.type_of(trace_.operators[operator_of(trace_, kernel.launcher)]);
     if (type == "float") times_.in_fp32 += time;
     if (type == "c10::BFloat16" || type == "c10::Half") times_.in_16_bits += time;
     if (type.starts_with("c10::Float8")) times_.in_8_bits += time;

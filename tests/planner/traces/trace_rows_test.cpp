@@ -37,6 +37,33 @@ TEST_CASE("products and attention are rows by shape, the kernels of a call toget
   CHECK(product["device"] == "NVIDIA H100 80GB HBM3");
 }
 
+TEST_CASE(
+    "a kernel's operator is the one around the call that launched it, and rows have its type") {
+  const auto row = [](const char* type) {
+    planner::Trace trace;
+    trace.file = "t.sqlite";
+    for (const std::int64_t at : {0, 100}) {
+      const auto outer = static_cast<std::uint32_t>(trace.operators.size());
+      planner::TracedOperator product{trace.texts.of("aten::mm"),
+                                      trace.texts.of("[[8,4],[4,2]]"),
+                                      0,
+                                      planner::no_operator,
+                                      at,
+                                      50};
+      if (*type != 0) product.type = trace.texts.of(type);
+      trace.operators.push_back(product);
+      trace.operators.push_back(
+          {trace.texts.of("cudaLaunchKernel"), trace.texts.of(""), 0, outer, at + 1, 5});
+      trace.kernels.push_back({trace.texts.of("nvjet"), outer + 1, 0, at + 10, 20, at + 1, 0});
+    }
+    return nlohmann::json::parse(planner::trace_rows(trace, true))[0]["shape"];
+  };
+  CHECK(row("")["in_dtype"] == "bf16");
+  CHECK(row("float")["in_dtype"] == "fp32");
+  CHECK(row("c10::Half")["out_dtype"] == "fp16");
+  CHECK(row("float")["m"] == 8);
+}
+
 TEST_CASE("YAML has a line a row, and a trace without sizes is refused") {
   CHECK(contains(rows({{"aten::mm", "[[8, 4], [4, 2]]", "nvjet", 10}}, false), "- {\"id\""));
   CHECK(contains(fixtures::config_error([] {
