@@ -100,10 +100,11 @@ Value own_cluster(const Value& cluster, const OwnRunsFit& fit,
   }
   const auto number = [](double x) { return costmodel::scalar_value(fmt::format("{:.4f}", x)); };
   std::vector<std::string> logs;
-  for (const OwnRun& run : fit.runs)
+  for (const OwnRun& run : fit.runs) {
     logs.push_back(fmt::format("{} ({} of {} iteration{})", run.log,
                                fit.measured.traces.empty() ? "median" : "mean", run.iterations,
                                run.iterations == 1 ? "" : "s"));
+  }
   Value measured;
   measured.kind = Value::Kind::map;
   measured.set("stack", costmodel::scalar_value(fit.measured.stack));

@@ -102,9 +102,10 @@ StageKernels rank_kernels(const PlanCost& cost, int rank, const ParallelPlan& pl
       continue;
     StageKernels own = stage_kernels(cost, stage, plan, evaluator);
     // The step of the optimizer is the rank's, and listed with each of its stages.
-    if (!all.kernels.empty())
+    if (!all.kernels.empty()) {
       std::erase_if(own.kernels,
                     [](const ListedKernels& row) { return row.passes == "iteration"; });
+    }
     all.kernels.insert(all.kernels.end(), own.kernels.begin(), own.kernels.end());
   }
   return all;

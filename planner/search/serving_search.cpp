@@ -284,7 +284,7 @@ void add_without_target(const ServingScenario& s, int top, ServingSearch& found)
     if (!c.keeps) continue;
     auto& of_kind = c.choice.apart ? found.apart : found.together;
     if (!of_kind) of_kind = c;
-    found.best.push_back(std::move(c));
+    found.best.push_back(c);
   }
 }
 
