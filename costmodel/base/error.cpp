@@ -3,12 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cctype>
 #include <numeric>
 #include <string_view>
 #include <utility>
 
 #include "costmodel/base/escape.hpp"
+#include "costmodel/base/letter_case.hpp"
 
 namespace costmodel {
 
@@ -58,12 +58,6 @@ std::size_t edit_distance(std::string_view a, std::string_view b) {
   return last[b.size()];
 }
 
-std::string in_lower_case(std::string text) {
-  std::ranges::transform(text, text.begin(),
-                         [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  return text;
-}
-
 }  // namespace
 
 ConfigError::ConfigError(const Mark& where, const std::string& wrong, const std::string& remedy)
@@ -86,7 +80,7 @@ std::string nearest_name(const std::string& misspelt, const std::vector<std::str
   std::size_t best_distance = std::max<std::size_t>(1, misspelt.size() / 3) + 1;
   for (const auto& name : known) {
     if (difference(misspelt.size(), name.size()) >= best_distance) continue;
-    const std::size_t distance = edit_distance(in_lower_case(misspelt), in_lower_case(name));
+    const std::size_t distance = edit_distance(lower_case(misspelt), lower_case(name));
     if (distance < best_distance) {
       best_distance = distance;
       best = name;

@@ -6,6 +6,7 @@
 #include <functional>
 #include <set>
 
+#include "costmodel/base/letter_case.hpp"
 #include "costmodel/config/checkpoints.hpp"
 #include "costmodel/config/yaml.hpp"
 
@@ -96,11 +97,6 @@ std::vector<std::string> those(const std::vector<std::string>& names,
 }
 
 }  // namespace
-
-std::string lower_case(std::string text) {
-  for (char& c : text) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  return text;
-}
 
 std::vector<std::string> configs_called(const ConfigPath& path, const std::string& kind,
                                         std::string_view word) {

@@ -10,9 +10,6 @@
 
 namespace costmodel {
 
-// With ASCII's letters in lower case.
-std::string lower_case(std::string text);
-
 // The clusters or stacks (`kind`: "clusters", "stacks") that `word` names: the file of that name,
 // else those that have it under `names`. Upper case, blanks, dashes and makers' names make no
 // difference.

@@ -6,8 +6,8 @@
 
 #include "costmodel/base/error.hpp"
 #include "costmodel/base/escape.hpp"
+#include "costmodel/base/letter_case.hpp"
 #include "costmodel/base/unit_text.hpp"
-#include "costmodel/config/everyday_name.hpp"
 #include "costmodel/config/synonyms.hpp"
 #include "costmodel/config/yaml.hpp"
 #include "costmodel/machine/cluster_groups.hpp"

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "costmodel/config/everyday_name.hpp"
+#include "costmodel/base/letter_case.hpp"
 #include "planner/frameworks/framework_words.hpp"
 
 namespace planner {

@@ -10,8 +10,8 @@
 
 #include "costmodel/base/error.hpp"
 #include "costmodel/base/escape.hpp"
+#include "costmodel/base/letter_case.hpp"
 #include "costmodel/base/path.hpp"
-#include "costmodel/config/everyday_name.hpp"
 #include "planner/exchange/hub_names.hpp"
 #include "planner/exchange/lines.hpp"
 #include "planner/exchange/shell_script.hpp"

@@ -13,7 +13,7 @@
 
 #include "costmodel/base/error.hpp"
 #include "costmodel/base/escape.hpp"
-#include "costmodel/config/everyday_name.hpp"
+#include "costmodel/base/letter_case.hpp"
 #include "planner/exchange/fitting_adapters.hpp"
 #include "planner/exchange/hub_names.hpp"
 #include "planner/frameworks/checkpoint_format.hpp"

@@ -9,7 +9,7 @@
 #include <string_view>
 
 #include "costmodel/base/escape.hpp"
-#include "costmodel/config/everyday_name.hpp"
+#include "costmodel/base/letter_case.hpp"
 #include "costmodel/model/model_spec.hpp"
 #include "planner/frameworks/megatron_hybrid.hpp"
 #include "planner/frameworks/megatron_pattern.hpp"

@@ -1,8 +1,8 @@
 #include "planner/traces/kernel_names.hpp"
 
-#include <algorithm>
-#include <cctype>
 #include <string>
+
+#include "costmodel/base/letter_case.hpp"
 
 namespace planner {
 
@@ -74,13 +74,6 @@ constexpr Row rows[]{
     {KernelKind::elementwise, "at::native"},
 };
 
-std::string lower(std::string_view name) {
-  std::string text(name.substr(0, 4096));
-  std::ranges::transform(text, text.begin(),
-                         [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  return text;
-}
-
 }  // namespace
 
 bool is_collective(std::string_view kernel) {
@@ -90,7 +83,7 @@ bool is_collective(std::string_view kernel) {
 
 std::optional<KernelKind> kind_of_kernel(std::string_view name) {
   if (is_collective(name)) return std::nullopt;
-  const std::string text = lower(name);
+  const std::string text = costmodel::lower_case(std::string(name.substr(0, 4096)));
   for (const Row& row : rows) {
     if (text.find(row.word) != std::string::npos && text.find(row.with) != std::string::npos)
       return row.kind;
