@@ -119,13 +119,11 @@ Json measured_json(const Strategies& all, const Scenario& s) {
 // Of each key that is searched only with `auto` and was looked at: a faster plan with it, or null.
 Json unasked_json(const Strategies& all, const Scenario& s) {
   Json rows = Json::array();
-  const std::vector<std::string> gains = unasked_gains(all, s);
-  std::size_t gaining = 0;
   for (const UnaskedKey& unasked : all.unasked) {
     Json row{{"key", "plan." + unasked.key}, {"plan", nullptr}};
     if (unasked.plan) {
       const Estimate& e = *unasked.plan;
-      row.update({{"sentence", gains[gaining++]},
+      row.update({{"sentence", unasked_gain(unasked, all, s)},
                   {"iteration_s", e.iteration.value},
                   {"faster_pct", 100 * (1 - e.iteration / all.found.plans.front().iteration)},
                   {"peak_bytes", e.peak.value},

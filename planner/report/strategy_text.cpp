@@ -63,10 +63,6 @@ std::string interruption(const std::string& cause, std::uint64_t looked_at, bool
                      format_integer(static_cast<long long>(looked_at)));
 }
 
-std::string named_key(std::string_view key) {
-  return key == "offload" ? "states or activations in host memory" : "shards in groups of ranks";
-}
-
 }  // namespace
 
 std::string left_out(const Strategies& all, const Scenario& s) {
@@ -105,34 +101,28 @@ std::string proved_but(const Strategies& all) {
              : "";
 }
 
-std::vector<std::string> unasked_gains(const Strategies& all, const Scenario& s) {
-  std::vector<std::string> lines;
-  for (const UnaskedKey& unasked : all.unasked) {
-    if (!unasked.plan) continue;
-    const Estimate& e = *unasked.plan;
-    const double ratio = e.iteration / all.found.plans.front().iteration;
-    std::string host, none_had;
-    if (e.host.value > 0) host = fmt::format(" and {} of host memory a node", format_bytes(e.host));
-    const PlanFeatures lacking = features_of(e.plan) & s.training.error_band.unmeasured &
-                                 ~features_of(all.found.plans.front().plan);
-    if (lacking != 0)
-      none_had = fmt::format("; no published run had {}", fmt::join(names_of(lacking), ", or "));
-    lines.push_back(fmt::format("With {} a plan takes {}{}, {} less: {}; --set plan.{}=auto{}.",
-                                named_key(unasked.key), format_seconds(e.iteration), host,
-                                signed_percent(ratio).substr(1), to_string(e.plan), unasked.key,
-                                none_had));
-  }
-  return lines;
+std::string unasked_gain(const UnaskedKey& unasked, const Strategies& all, const Scenario& s) {
+  if (!unasked.plan) return "";
+  const Estimate &e = *unasked.plan, &chosen = all.found.plans.front();
+  std::string host, none_had;
+  if (e.host.value > 0) host = fmt::format(" and {} of host memory a node", format_bytes(e.host));
+  const PlanFeatures lacking =
+      features_of(e.plan) & s.training.error_band.unmeasured & ~features_of(chosen.plan);
+  if (lacking != 0)
+    none_had = fmt::format("; no published run had {}", fmt::join(names_of(lacking), ", or "));
+  return fmt::format("With {} a plan takes {}{}, {} less: {}; --set plan.{}=auto{}.", unasked.what,
+                     format_seconds(e.iteration), host,
+                     signed_percent(e.iteration / chosen.iteration).substr(1), to_string(e.plan),
+                     unasked.key, none_had);
 }
 
 std::string unasked_keys_sentence(const Strategies& all, const Scenario& s) {
   std::vector<std::string> none, unknown;
-  for (const std::string_view key : unasked_keys(s)) {
-    const auto known = std::ranges::find(all.unasked, key, &UnaskedKey::key);
+  for (const UnaskedRow& row : unasked_keys(s)) {
+    const auto known = std::ranges::find(all.unasked, row.key, &UnaskedKey::key);
     const bool looked = known != all.unasked.end();
     if (looked && known->plan) continue;
-    (looked ? none : unknown)
-        .push_back(fmt::format("{} (--set plan.{}=auto)", named_key(key), key));
+    (looked ? none : unknown).push_back(fmt::format("{} (--set plan.{}=auto)", row.what, row.key));
   }
   std::string text;
   if (!none.empty()) {

@@ -19,10 +19,11 @@ std::string left_out(const Strategies& all, const costmodel::Scenario& scenario)
 // What of the space is not proved; "" where all is.
 std::string proved_but(const Strategies& all);
 
-// Of each key that is searched only with `auto` and gains something, what; and of the others, that
-// they gain nothing or were not looked at; "" where there are none.
-std::vector<std::string> unasked_gains(const Strategies& strategies,
-                                       const costmodel::Scenario& scenario);
+// What a key that is searched only with `auto` gains; "" where nothing.
+std::string unasked_gain(const UnaskedKey& unasked, const Strategies& strategies,
+                         const costmodel::Scenario& scenario);
+
+// Of the other such keys, that they gain nothing or were not looked at; "" where there are none.
 std::string unasked_keys_sentence(const Strategies& strategies,
                                   const costmodel::Scenario& scenario);
 

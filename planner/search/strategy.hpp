@@ -23,7 +23,7 @@ namespace planner {
 // A key that is searched only with `auto`, and the fastest even plan with it where that is worth
 // the key (unasked_keys.hpp).
 struct UnaskedKey {
-  std::string key;
+  std::string key, what;  // of the plan; for people
   std::optional<costmodel::Estimate> plan;
 };
 

@@ -15,9 +15,16 @@ namespace planner {
 // A plan must be this many times as fast to be worth a key that nobody asked for.
 inline constexpr double worth_a_key = 1.02;
 
-// The keys that the stack offers, that matter on this many devices and that the scenario leaves
-// out: "offload", "dp_replicate".
-std::vector<std::string_view> unasked_keys(const costmodel::Scenario& scenario);
+// Such a key, in a row.
+struct UnaskedRow {
+  std::string_view key, what;  // of the plan; what it brings, for people
+  // Whether the stack offers it, it matters on this many devices and the scenario leaves it out.
+  bool (*open)(const costmodel::Scenario& scenario);
+  bool (*used)(const costmodel::ParallelPlan& plan);
+};
+
+// Those that are open.
+std::vector<UnaskedRow> unasked_keys(const costmodel::Scenario& scenario);
 
 // Fills `all.unasked`: of each key the fastest even plan with it, if that is worth_a_key times as
 // fast as the chosen plan. Exact, but within an effort that does not depend on the machine: of keys

@@ -35,18 +35,14 @@ Strategies searched(const Scenario& s) {
   return all;
 }
 
-bool uses(const ParallelPlan& plan, const std::string& key) {
-  return key == "offload" ? plan.offload.any() : plan.dp_replicate > 1;
-}
-
 // The least time of the plans with the key, by trying every plan.
-std::optional<Seconds> least_with(Scenario s, const std::string& key) {
-  s.plan.automatic.push_back(key);
+std::optional<Seconds> least_with(Scenario s, const planner::UnaskedRow& row) {
+  s.plan.automatic.emplace_back(row.key);
   Evaluator evaluator(s.model, s.cluster, s.training);
   std::optional<Seconds> least;
   for (const auto& family : planner::enumerate(s).families) {
     for (const ParallelPlan& plan : planner::members(family, s)) {
-      if (!uses(plan, key) || !evaluator.cost(plan).within(planner::memory_limit(s))) continue;
+      if (!row.used(plan) || !evaluator.cost(plan).within(planner::memory_limit(s))) continue;
       const Seconds time = evaluator.iteration_time(plan);
       if (!least || time < *least) least = time;
     }
@@ -68,16 +64,19 @@ TEST_CASE("what a key gains is what the fastest even plan with it takes, or noth
         CHECK(all.unasked.empty());
         continue;
       }
-      REQUIRE(all.unasked.size() == planner::unasked_keys(s).size());
+      const auto rows = planner::unasked_keys(s);
+      REQUIRE(all.unasked.size() == rows.size());
       const Seconds below = all.found.plans.front().iteration / planner::worth_a_key;
-      for (const planner::UnaskedKey& one : all.unasked) {
+      for (std::size_t i = 0; i < rows.size(); ++i) {
+        const planner::UnaskedKey& one = all.unasked[i];
         CAPTURE(one.key);
-        const auto least = least_with(s, one.key);
+        CHECK(one.key == rows[i].key);
+        const auto least = least_with(s, rows[i]);
         CHECK(one.plan.has_value() == (least && *least <= below));
         ++(one.plan ? gains : none);
         if (!one.plan) continue;
         CHECK(one.plan->iteration.value == least->value);
-        CHECK(uses(one.plan->plan, one.key));
+        CHECK(rows[i].used(one.plan->plan));
       }
     }
   }
@@ -87,12 +86,16 @@ TEST_CASE("what a key gains is what the fastest even plan with it takes, or noth
 
 TEST_CASE("keys that are written, or that the stack has not, are not looked at") {
   using Keys = std::vector<std::string_view>;
-  CHECK(planner::unasked_keys(scenario("torchtitan", "80 GiB")) == Keys{"offload", "dp_replicate"});
-  CHECK(planner::unasked_keys(scenario("torchtitan", "80 GiB", "{offload: auto}")) ==
-        Keys{"dp_replicate"});
-  CHECK(planner::unasked_keys(scenario("torchtitan", "80 GiB", "{dp_replicate: 2, offload: {}}"))
-            .empty());
-  CHECK(planner::unasked_keys(scenario("megatron-2021", "80 GiB")).empty());
+  const auto keys = [](const char* stack, const char* plan) {
+    Keys all;
+    for (const auto& row : planner::unasked_keys(scenario(stack, "80 GiB", plan)))
+      all.push_back(row.key);
+    return all;
+  };
+  CHECK(keys("torchtitan", "{}") == Keys{"offload", "dp_replicate"});
+  CHECK(keys("torchtitan", "{offload: auto}") == Keys{"dp_replicate"});
+  CHECK(keys("torchtitan", "{dp_replicate: 2, offload: {}}").empty());
+  CHECK(keys("megatron-2021", "{}").empty());
 }
 
 TEST_CASE("the report has the gain and how to get it; without a search, that there was none") {
@@ -102,15 +105,14 @@ TEST_CASE("the report has the gain and how to get it; without a search, that the
   const auto key = std::ranges::find(all.unasked, "offload", &planner::UnaskedKey::key);
   REQUIRE(key != all.unasked.end());
   REQUIRE(key->plan);
-  const auto gains = planner::unasked_gains(all, s);
-  REQUIRE(gains.size() == 1);
-  CHECK(gains[0].find("--set plan.offload=auto") != std::string::npos);
-  CHECK(gains[0].find("of host memory a node") != std::string::npos);
+  const std::string gain = planner::unasked_gain(*key, all, s);
+  CHECK(gain.find("--set plan.offload=auto") != std::string::npos);
+  CHECK(gain.find("of host memory a node") != std::string::npos);
   CHECK(unasked_keys_sentence(all, s).find("plan.offload") == std::string::npos);
 
   const Scenario roomy = scenario("torchtitan", "80 GiB");
   all = searched(roomy);
-  CHECK(planner::unasked_gains(all, roomy).empty());
+  for (const auto& one : all.unasked) CHECK(planner::unasked_gain(one, all, roomy).empty());
   CHECK(unasked_keys_sentence(all, roomy).starts_with("No even plan with states or activations"));
   all.unasked.clear();
   planner::add_unasked(all, roomy, 2, [] { return true; });
