@@ -52,17 +52,15 @@ void require_room_in_step(const ServingSpec& s, const MapReader& serving) {
         fmt::format("raise max_num_batched_tokens to {} or more, or lower max_num_seqs",
                     limits.max_num_seqs));
   }
-  const double prompt = s.decode_only ? 0 : s.input.mean * (1 - s.prefix_hit_share);
-  const bool whole = s.engine.family == "vllm" && !limits.chunked_prefill && !s.tokens_open;
-  if (whole && prompt > static_cast<double>(limits.max_num_batched_tokens)) {
+  const std::int64_t prompt = least_step(s);
+  if (!s.tokens_open && prompt > limits.max_num_batched_tokens) {
     throw ConfigError(
         serving.mark_of("max_num_batched_tokens"),
-        fmt::format("a step of {} tokens holds no prompt of {:.0f} whole, and chunked_prefill is "
+        fmt::format("a step of {} tokens holds no prompt of {} whole, and chunked_prefill is "
                     "off",
                     limits.max_num_batched_tokens, prompt),
-        fmt::format(
-            "raise max_num_batched_tokens to {:.0f} or more, or write chunked_prefill: true",
-            std::ceil(prompt)));
+        fmt::format("raise max_num_batched_tokens to {} or more, or write chunked_prefill: true",
+                    prompt));
   }
 }
 
@@ -223,6 +221,11 @@ void require_positions(const ServingScenario& s) {
 }
 
 }  // namespace
+
+std::int64_t least_step(const ServingSpec& s) {
+  const bool cut = s.engine.family != "vllm" || s.limits.chunked_prefill || s.decode_only;
+  return cut ? 0 : static_cast<std::int64_t>(std::ceil(s.input.mean * (1 - s.prefix_hit_share)));
+}
 
 std::int64_t longest_request(const ServingSpec& s) {
   const auto longest = [](const LengthSpec& length) {

@@ -17,6 +17,9 @@ ServingScenario read_serving(const Value& root, const std::string& name, const C
 // Tokens of the longest request, prompt and answer; of a log-normal load all but one in a thousand.
 std::int64_t longest_request(const ServingSpec& serving);
 
+// Tokens that a step must have room for: a mean prompt, where vLLM does not cut prompts; else 0.
+std::int64_t least_step(const ServingSpec& serving);
+
 // `assignments` are the --set key.path=value options. Throws ConfigError.
 ServingScenario load_serving(const std::string& file, const ConfigPath& path,
                              const std::vector<std::string>& assignments);

@@ -1,7 +1,6 @@
 #include "planner/search/serving_space.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <functional>
 #include <set>
 
@@ -29,14 +28,9 @@ std::vector<int> choices_of(const std::optional<int>& written, std::int64_t most
 
 std::vector<std::int64_t> steps_of(const ServingScenario& s) {
   if (!s.serving.tokens_open) return {s.serving.limits.max_num_batched_tokens};
-  // vLLM without chunked prefill computes a prompt in one step.
-  const ServingSpec& serving = s.serving;
-  const bool in_one_step =
-      serving.engine.family == "vllm" && !serving.limits.chunked_prefill && !serving.decode_only;
-  const double prompt = serving.input.mean * (1 - serving.prefix_hit_share);
-  const std::int64_t least = in_one_step ? static_cast<std::int64_t>(std::ceil(prompt)) : 0;
   std::set<std::int64_t> steps;
-  for (const std::int64_t tokens : {512, 2048, 8192}) steps.insert(std::max(tokens, least));
+  for (const std::int64_t tokens : {512, 2048, 8192})
+    steps.insert(std::max(tokens, least_step(s.serving)));
   return {steps.begin(), steps.end()};
 }
 
