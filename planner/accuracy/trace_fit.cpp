@@ -316,7 +316,8 @@ void refuse_other_job(const FittedTrace& trace, const Scenario& scenario) {
     const Seconds measured = of_parts(times.parts, part);
     const bool large = costmodel::max(measured, predicted).value > much * trace.before.kinds[0];
     if (2 * known <= products || !large || !lacks.empty()) continue;
-    constexpr double most = 2;  // no product is so far from its roofline's price
+    // In nine traces of an H100 these parts take 0.89 to 1.15 of what is predicted.
+    constexpr double most = 2;
     if (measured.value <= 0) {
       lacks = fmt::format("has no {}, of which this job has {}", name_of(part),
                           format_seconds(predicted));

@@ -71,6 +71,11 @@ TEST_CASE("what does not go together is refused with a remedy") {
                  "adapters of latent attention are not modelled"));
   CHECK(contains(fault("{method: lora, targets: [q]}", "stack: peft", "deepseek-v2"),
                  "set targets: [o, gate, up, down]"));
+  // Where experts have none either, the remedy is one that works.
+  CHECK(
+      contains(fault("{method: lora, targets: [o, gate, up, down]}", "stack: peft", "deepseek-v2"),
+               "set targets: [o]"));
+  CHECK(fault("{method: lora, targets: [o]}", "stack: peft", "deepseek-v2").empty());
   CHECK(contains(fault("{method: lora}", "stack: peft", "qwen3.5-27b"),
                  "set targets: [q, k, v, o, gate, up, down]"));
   CHECK(contains(fault("{method: lora, targets: [q]}", "stack: peft", "mamba-130m"),

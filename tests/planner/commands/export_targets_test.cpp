@@ -99,8 +99,10 @@ TEST_CASE("where no stack is named, the target's own plans, and a note names it"
   for (const planner::ExportTarget& target : planner::export_targets()) {
     if (target.stack.empty()) continue;
     CAPTURE(target.name);
-    const std::string command = fmt::format("export llama-3-8b --gpus 8xh100 --to {}{}",
-                                            target.name, few_plans::options_if_sanitized);
+    const std::string command =
+        fmt::format("export {} --to {}{}",
+                    sanitized ? "llama-3-8b --gpus 8xh100" : "llama-3-70b --gpus 64xh100",
+                    target.name, few_plans::options_if_sanitized);
     const auto free = program::run(program::words_of(command), scratch);
     CHECK(free.status == 0);
     CHECK(free.err.find(fmt::format("planned with the stack {}, the target's own", target.stack)) !=

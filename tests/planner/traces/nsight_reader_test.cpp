@@ -65,6 +65,17 @@ TEST_CASE("an export's kernels are joined with the ranges around their launches"
   CHECK(trace.kernels[1].bytes == 4096);
 }
 
+TEST_CASE("kernels of several devices are counted, whose ranks one file holds") {
+  const Scratch scratch;
+  CHECK(planner::read_trace(database(scratch, tables)).devices == 1);
+  const Scratch other;
+  const std::string two = std::string(tables) +
+                          "ALTER TABLE CUPTI_ACTIVITY_KIND_KERNEL ADD COLUMN deviceId INTEGER;"
+                          "UPDATE CUPTI_ACTIVITY_KIND_KERNEL SET deviceId = 0;"
+                          "INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL VALUES (200, 700, 7, 77, 1, 1);";
+  CHECK(planner::read_trace(database(other, two.c_str())).devices == 2);
+}
+
 TEST_CASE("a database of something else is refused") {
   const Scratch scratch;
   const std::string file = database(scratch, "CREATE TABLE photos (id INTEGER);");
