@@ -366,6 +366,14 @@ std::string front_text(const std::vector<Estimate>& front, const Scenario& s,
                        style);
 }
 
+// What each key that nobody asked for gains.
+std::string gains_text(const Strategies& all, const Scenario& s, const ReportStyle& style) {
+  std::string text;
+  for (const UnaskedKey& unasked : all.unasked)
+    text += bullet(unasked_gain(unasked, all, s), style);
+  return text;
+}
+
 std::string runner_up(const Estimate& best, const Estimate& next) {
   const bool faster = next.iteration < best.iteration;
   return fmt::format("The runner-up is {} {}: {}.",
@@ -395,9 +403,7 @@ std::string search_report(const Strategies& all, const std::vector<Step>& steps,
   const Seconds waits = host_waits(best, busiest, evaluator);
   text += section_title("Why this plan", style) + bullets(reasons(best, busiest, waits), style);
   text += bullet(fastest_sentence(best, all.fastest, s), style);
-  text += bullet(measured_sentence(all, s), style);
-  for (const UnaskedKey& unasked : all.unasked)
-    text += bullet(unasked_gain(unasked, all, s), style);
+  text += bullet(measured_sentence(all, s), style) + gains_text(all, s, style);
   const bool named = r.plans.size() > 1 && all.fastest && r.plans[1].plan == all.fastest->plan;
   if (r.plans.size() > 1 && !named) text += bullet(runner_up(best, r.plans[1]), style);
   const bool families = s.search.rows == RankingRows::families;
