@@ -79,20 +79,34 @@ TEST_CASE("a cluster and devices may both be named, if they agree") {
 }
 
 TEST_CASE("one device needs no cluster that describes its links") {
+  const std::string device = "h200-sxm-141gb-shardplan";
   Options options;
-  for (const auto& [gpus, device] :
-       {std::pair{"1xt4", "t4"}, {"1xA6000", "rtx-a6000"}, {"1xh100-pcie", "h100-pcie-80gb"}}) {
-    options.gpus = gpus;
-    CHECK(word_assignments(options, fixtures::configs()).front() ==
-          fmt::format("cluster={{device: {}, devices: 1}}", device));
-  }
-  CHECK(contains(in_process::printed("evaluate llama-3.2-1b --gpus 1xt4 --batch 1 --sequence 2048"),
-                 "on 1 x NVIDIA T4"));
+  options.gpus = "1x" + device;
+  CHECK(word_assignments(options, fixtures::configs()).front() ==
+        fmt::format("cluster={{device: {}, devices: 1}}", device));
+  CHECK(contains(in_process::printed("evaluate llama-3.2-1b --gpus 1x" + device +
+                                     " --batch 1 --sequence 2048"),
+                 "on 1 x NVIDIA H200, by the kernels"));
   CHECK(contains(config_error([&] {
-                   options.gpus = "2xt4";
+                   options.gpus = "2x" + device;
                    word_assignments(options, fixtures::configs());
                  }),
                  "tiers: [{name: pcie, devices: N, bandwidth_bytes_per_s: 25 GB/s"));
+}
+
+TEST_CASE("devices that are sold come in a cluster, whose name is theirs") {
+  for (const char* const gpus :
+       {"2xt4", "8xA6000", "8xh100-pcie", "8xL4", "8xl40", "8xL40S", "16xa10g", "8xA40", "4x3090",
+        "2xrtx4090", "8xrtx6000ada", "8xrtx-pro-6000", "8xH100-NVL", "8xh100", "8xmi300x"}) {
+    CAPTURE(gpus);
+    Options options;
+    options.gpus = gpus;
+    CHECK(word_assignments(options, fixtures::configs()).front().starts_with("cluster={base: "));
+  }
+  Options options;
+  options.gpus = "8xl40";
+  CHECK(word_assignments(options, fixtures::configs()).front() ==
+        "cluster={base: pcie-8x-l40, devices: 8}");
 }
 
 TEST_CASE("unknown words are answered with the nearest") {
@@ -100,7 +114,8 @@ TEST_CASE("unknown words are answered with the nearest") {
   CHECK(contains(fault("plan llama-3-8b --gpus 8xh1000"), "did you mean 'h100'?"));
   CHECK(contains(fault("plan llama-3-8b --gpus 8xrtx4080"), "did you mean 'rtx-4090'?"));
   CHECK(contains(fault("plan llama-3-8b --gpus 8xH101"), "did you mean 'h100'?"));
-  CHECK(contains(fault("plan llama-3-8b --gpus 8xt4"), "no cluster of device 't4' is described"));
+  CHECK(contains(fault("plan llama-3-8b --gpus 8xh200-sxm-141gb-shardplan"),
+                 "no cluster of device 'h200-sxm-141gb-shardplan' is described"));
   CHECK(contains(fault("plan llama-3-8b --gpus 8xh100 --framework megatrn"),
                  "did you mean 'megatron'?"));
   CHECK(contains(fault("plan llama-3-8b --cluster dgx-h10"), "did you mean 'dgx-h100'?"));
