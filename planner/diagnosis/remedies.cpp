@@ -38,45 +38,38 @@ std::string shortage(const ParallelPlan& plan, Evaluator& evaluator) {
 }
 
 // Fixed sizes replace the usual ones; a fixed dp leaves the rest to tp and pp.
-void settle_sizes(const Scenario& s, int tp, int pp, ParallelPlan& plan) {
-  plan.cp = s.plan.cp.value_or(1);
-  plan.tp = s.plan.tp.value_or(tp);
-  plan.pp = s.plan.pp.value_or(pp);
-  if (!s.plan.dp) {
-    const std::int64_t model_parallel = std::int64_t{plan.tp} * plan.pp * plan.cp;
-    plan.dp = static_cast<int>(std::max<std::int64_t>(1, s.cluster.devices / model_parallel));
-    return;
-  }
-  plan.dp = *s.plan.dp;
+void settle_sizes(const ClusterSpec& cluster, int tp, int pp, PlanRequest& plan) {
+  const PlanRequest written = plan;
+  const int cp = written.cp.value_or(1);
+  plan.tp = written.tp.value_or(tp);
+  plan.pp = written.pp.value_or(pp);
+  if (!written.dp) return;  // what is left
   const std::int64_t rest =
-      std::max<std::int64_t>(1, s.cluster.devices / (std::int64_t{plan.dp} * plan.cp));
-  if (!s.plan.tp)
-    plan.tp = static_cast<int>(std::gcd(std::int64_t{tp}, s.plan.pp ? rest / *s.plan.pp : rest));
-  if (!s.plan.pp) plan.pp = static_cast<int>(std::max<std::int64_t>(1, rest / plan.tp));
+      std::max<std::int64_t>(1, cluster.devices / (std::int64_t{*written.dp} * cp));
+  if (!written.tp)
+    plan.tp = static_cast<int>(std::gcd(std::int64_t{tp}, written.pp ? rest / *written.pp : rest));
+  if (!written.pp) plan.pp = static_cast<int>(std::max<std::int64_t>(1, rest / *plan.tp));
 }
 
-// The plans people try first: one node wide, then with pipeline, with and without recomputation.
+// The plans people try first: one node wide, then with pipeline, with recomputation; every key that
+// is written as it is written.
 std::vector<ParallelPlan> popular(const Scenario& s) {
   std::vector<ParallelPlan> plans;
   const int node = static_cast<int>(std::min(s.cluster.devices_per_node, s.cluster.devices));
   for (const auto& [tp, pp, zero] :
        {std::tuple{1, 1, s.training.stack.offers.max_zero}, std::tuple{node, 1, 1},
         std::tuple{node, 4, 1}, std::tuple{node, 8, 1}}) {
-    ParallelPlan plan;
-    settle_sizes(s, tp, pp, plan);
-    if (plan.cp > 1) plan.cp_comm = s.plan.cp_comm.value_or(plan.cp_comm);
-    plan.sequence_parallel = s.plan.sequence_parallel.value_or(s.model.experts > 0 && plan.tp > 1);
-    if (s.plan.tp == 1) plan.sequence_parallel = false;
-    plan.ep = s.plan.ep.value_or(plan.ep);
-    plan.etp = s.plan.etp.value_or(plan.etp);
+    Scenario tried = s;
+    PlanRequest& r = tried.plan;
+    settle_sizes(s.cluster, tp, pp, r);
+    if (!r.sequence_parallel) r.sequence_parallel = s.model.experts > 0;
+    if (!r.recompute) r.recompute = Recompute{Recomputation::full, 0};
+    const int usual_zero = std::min(zero, s.training.stack.offers.max_zero);
+    if (!r.zero) r.zero = unchecked_plan(tried).replicas() > 1 ? usual_zero : 0;
+    const ParallelPlan plan = unchecked_plan(tried);
     const std::int64_t model_parallel = std::int64_t{plan.tp} * plan.pp * plan.cp;
     const bool chosen_by_user = s.plan.tp || s.plan.pp || s.plan.cp || s.plan.dp;
     if (s.cluster.devices % model_parallel != 0 && !chosen_by_user) continue;
-    const int usual_zero =
-        plan.replicas() > 1 ? std::min(zero, s.training.stack.offers.max_zero) : 0;
-    plan.zero = s.plan.zero.value_or(usual_zero);
-    plan.micro_batch = s.plan.micro_batch.value_or(plan.micro_batch);
-    plan.recompute = s.plan.recompute.value_or(Recompute{Recomputation::full, 0});
     plans.push_back(plan);
   }
   return plans;
@@ -120,6 +113,9 @@ void free_keys(const Scenario& s, Attempts& diagnosis) {
   freed("ep", &PlanRequest::ep);
   freed_size("tp", &PlanRequest::tp);
   freed("dp", &PlanRequest::dp);
+  freed("dp_replicate", &PlanRequest::dp_replicate);
+  freed("vpp", &PlanRequest::vpp);
+  freed("schedule", &PlanRequest::schedule);
 }
 
 // Of what comes to the same, as a module recomputed by its own name, the first stays.

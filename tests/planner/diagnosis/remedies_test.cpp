@@ -71,6 +71,24 @@ TEST_CASE("when nothing fits the diagnosis names what would") {
   CHECK(stopped.tried == std::vector<std::string>{"not all, for it was interrupted"});
 }
 
+TEST_CASE("a key that no plan can have stands in the way, and freed it helps") {
+  for (const auto& [stack, keys, reason, freed] :
+       {std::tuple{"torchtitan", "dp_replicate: 3, zero: 3", "dp_replicate 3 does not divide dp 8",
+                   "free plan.dp_replicate"},
+        {"megatron-2021", "pp: 4, vpp: 5", "24 layers do not divide into pp 4 x vpp 5",
+         "free plan.vpp"}}) {
+    CAPTURE(keys);
+    const Diagnosis d =
+        diagnosed(read(fmt::format("model: gpt3-760m\ncluster: {{base: dgx-h100, devices: 8}}\n"
+                                   "training: {{global_batch: 16, sequence: 2048, stack: {}}}\n"
+                                   "plan: {{{}}}\n",
+                                   stack, keys)));
+    REQUIRE_FALSE(d.obstacles.empty());
+    CHECK(contains(d.obstacles.front(), reason));
+    CHECK(place_of(d, freed) >= 0);
+  }
+}
+
 TEST_CASE("everything that helps is named, what takes least time of the devices first") {
   const planner::OtherStacks stacks{{"megatron-bridge", "no-such-stack"},
                                     [](const std::string& n) { return read(nearly(n)); }};
