@@ -20,6 +20,11 @@ void require_shallow(const std::string& path, const Mark& mark) {
                     "write key.path=value, such as plan.tp=8");
 }
 
+bool names_file(const std::string& key, bool at_root) {
+  return at_root ? key == "model" || key == "cluster" || key == "plan"
+                 : key == "device" || key == "stack";
+}
+
 }  // namespace
 
 void assign_path(Value& root, const std::string& assignment, const Mark& mark) {
@@ -61,13 +66,11 @@ void assign_path(Value& root, const std::string& assignment, const Mark& mark) {
       map.mark = mark;
       at->set(key, std::move(map));
       next = at->find(key);
-    } else if (next->is_scalar() && from == 0 &&
-               (key == "model" || key == "cluster" || key == "plan")) {
+    } else if (next->is_scalar() && names_file(key, from == 0)) {
       Value map;  // `model: NAME` or `plan: auto` with one key of its own: {base: NAME, key: ...}
       map.kind = Value::Kind::map;
       map.mark = next->mark;
-      map.set("base", *next);
-      *next = std::move(map);
+      *next = on_top_of(*next, std::move(map));
     } else if (next->kind == Value::Kind::sequence) {
       const std::string place = path.substr(dot + 1, path.find('.', dot + 1) - dot - 1);
       if (next->item(place) == nullptr) {

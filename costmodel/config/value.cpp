@@ -84,6 +84,16 @@ Value merged_items(Value list, const Value& over) {
 
 }  // namespace
 
+bool changes_named(std::string_view key, const Value& map) {
+  return (key == "device" || key == "stack") && map.is_map() && map.find("base") == nullptr &&
+         map.find("title") == nullptr;
+}
+
+Value on_top_of(Value name, Value map) {
+  map.entries.insert(map.entries.begin(), {"base", name.mark, std::move(name)});
+  return map;
+}
+
 Value merged(const Value& base, const Value& over) {
   if (over.kind == Value::Kind::null) return base;
   if (base.kind == Value::Kind::sequence && names_places(over)) return merged_items(base, over);
@@ -98,7 +108,9 @@ Value merged(const Value& base, const Value& over) {
       result.entries.push_back(entry);
     } else {
       Value& present = result.entries[place->second].value;
-      present = merged(present, entry.value);
+      present = present.is_scalar() && changes_named(entry.key, entry.value)
+                    ? on_top_of(std::move(present), entry.value)
+                    : merged(present, entry.value);
     }
   }
   return result;

@@ -41,8 +41,16 @@ struct Value::Entry {
 
 Value scalar_value(std::string text, Mark mark = {});
 
+// Whether `map` is some keys of the device or the stack that stands below it by name, not another
+// one: it has neither a base nor a title.
+bool changes_named(std::string_view key, const Value& map);
+
+// `map` with `base: name`.
+Value on_top_of(Value name, Value map);
+
 // Merges `over` into `base`: maps merge key by key, a map whose keys are places in a list merges
-// into its items, any other value replaces. Throws ConfigError for a place that the list lacks.
+// into its items, a map that changes_named() is put on_top_of() a name, any other value replaces.
+// Throws ConfigError for a place that the list lacks.
 Value merged(const Value& base, const Value& over);
 
 }  // namespace costmodel

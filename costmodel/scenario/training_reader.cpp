@@ -67,8 +67,10 @@ void read_named_stack(MapReader& reader, Reading& r) {
   const Value* written = reader.optional("stack");
   const std::string assumed = stack_assumed(r.map, r.plan);
   const Value usual = scalar_value(assumed, reader.mark());
+  const bool none = written == nullptr || changes_named("stack", *written);
   const ResolvedConfig stack =
-      resolve_config(r.path, "stacks", written != nullptr ? *written : usual);
+      resolve_config(r.path, "stacks",
+                     written == nullptr ? usual : (none ? on_top_of(usual, *written) : *written));
   t.stack = read_stack(stack.value, stack.name);
   StackKernels& kernels = t.stack.kernels;
   for (KernelSet* set : {&kernels.eager, &kernels.compiled, &kernels.adapters}) {
@@ -77,7 +79,7 @@ void read_named_stack(MapReader& reader, Reading& r) {
         resolve_config(r.path, "kernels", scalar_value(set->name, stack.value.mark));
     *set = read_kernel_set(file.value, file.name);
   }
-  if (written == nullptr) t.assumed.push_back(fmt::format("stack {} (none given)", assumed));
+  if (none) t.assumed.push_back(fmt::format("stack {} (none given)", assumed));
   t.overlap = t.stack.overlap;
   t.gradient_precision = t.stack.memory.gradient_precision;
   if (t.precision == Precision::bf16 && t.stack.memory.bf16_optimizer) {

@@ -50,6 +50,24 @@ TEST_CASE("an override below a named model or cluster keeps the name as its base
         "model:\n  base: gpt2\n  layers: 6\n");
 }
 
+TEST_CASE("some keys of a device or a stack keep its name as their base") {
+  CHECK(assigned("{cluster: {device: h200}}", "cluster.device.memory.bytes=40GiB") ==
+        "cluster:\n  device:\n    base: h200\n    memory:\n      bytes: 40GiB\n");
+  CHECK(assigned("{training: {stack: torchtitan}}", "training.stack.loss=flash") ==
+        "training:\n  stack:\n    base: torchtitan\n    loss: flash\n");
+  CHECK(fault("{training: {precision: bf16}}", "training.precision.x=1") ==
+        "--set: 'training.precision' is not a map; only maps and lists have keys below them");
+  const auto over = [](const std::string& base, const std::string& map) {
+    return to_yaml(merged(tree(base), tree(map)));
+  };
+  CHECK(over("{device: h200}", "{device: {memory: 1}}") == "device:\n  base: h200\n  memory: 1\n");
+  CHECK(over("{device: h200}", "{device: {base: b200, memory: 1}}") ==
+        "device:\n  base: b200\n  memory: 1\n");
+  CHECK(over("{device: h200}", "{device: {title: ours, memory: 1}}") ==
+        "device:\n  title: ours\n  memory: 1\n");
+  CHECK(over("{recompute: full}", "{recompute: {layers: 1}}") == "recompute:\n  layers: 1\n");
+}
+
 TEST_CASE("what is no assignment is refused") {
   CHECK(fault("{a: 1}", "a").starts_with("--set: 'a' is not an assignment"));
   CHECK(fault("{a: 1}", "=3").starts_with("--set: '=3' is not an assignment"));

@@ -47,6 +47,15 @@ TEST_CASE("what is not written is the stack's or the usual, and told") {
                                               "stack megatron-core-2026 (none given)"});
 }
 
+TEST_CASE("some keys of a stack that is not named change the usual one") {
+  const TrainingSpec t = read(", stack: {loss: flash}"), usual = read("");
+  CHECK(t.stack.name == usual.stack.name);
+  CHECK(t.stack.offers.max_zero == usual.stack.offers.max_zero);
+  CHECK(t.stack.kernels.loss == LossKernel::flash);
+  CHECK(usual.stack.kernels.loss != LossKernel::flash);
+  CHECK(std::ranges::count(t.assumed, "stack megatron-core-2026 (none given)") == 1);
+}
+
 TEST_CASE("what is written of experts is left out of a model without any, and listed") {
   ModelSpec experts;
   experts.experts = 8;
