@@ -11,6 +11,7 @@
 #include "costmodel/config/map_reader.hpp"
 #include "costmodel/config/synonyms.hpp"
 #include "costmodel/model/hf_families.hpp"
+#include "costmodel/model/hf_rows.hpp"
 #include "costmodel/model/hf_towers.hpp"
 #include "costmodel/model/model_keys.hpp"
 
@@ -57,10 +58,41 @@ namespace {
 // top_k is of generation there.
 constexpr std::array<std::string_view, 3> shared_names{"head_dim", "sliding_window", "top_k"};
 
+// What a family without it cannot leave out: experts, or layers that differ (transformers 5).
+void refuse_unread(const HfModel& model, const Value& map) {
+  const Value* const kind = model.keys.find("kind");
+  const bool sparse = model.keys.find("experts") != nullptr || kind->text == "hybrid";
+  for (const std::string& key : model.unread) {
+    const Value& field = *map.find(key);
+    const bool layers = key == "per_layer_config" && field.kind != Value::Kind::null;
+    const bool experts = !sparse && has_word(expert_fields, key) && field.text != "0" &&
+                         field.text != "1" && field.kind != Value::Kind::null;
+    if (!layers && !experts) continue;
+    throw ConfigError(field.mark,
+                      fmt::format("{}: model_type {} is read {}", key, quote(type_of(map)->text),
+                                  layers ? "with layers that are equal" : "without experts"),
+                      "write a model file of your own: docs/own-model.md");
+  }
+}
+
+// A head of labels is in place of the vocabulary's (transformers, ...ForSequenceClassification).
+void name_head(const Value& map, HfModel& model) {
+  const Value* const list = map.find("architectures");
+  const bool none = list == nullptr || list->items.empty();
+  if (none || model.keys.find("pooler") != nullptr) return;  // BERT's heads are read
+  const std::string& word = list->items.front().text;
+  if (!word.ends_with("Classification") && !word.ends_with("RewardModel")) return;
+  model.omitted.push_back(
+      fmt::format("the head of {} is left out: the output projection over the vocabulary is "
+                  "counted and priced in its place",
+                  shortened(word)));
+}
+
 // The model of a file, in which keys of a model that stand among its fields win.
 HfModel read_file(const Value& map, bool partial = false) {
   const HfFamily family = find_family(map, partial);
   HfModel model = family.read(map);
+  name_head(map, model);
   if (family.architectures.empty()) {
     model.omitted.push_back(fmt::format(
         "model_type {} is not known: its fields are read as those of {} of the llama family",
@@ -121,6 +153,7 @@ Value from_hf_config(const Value& file, const Value& over, const std::string& na
   for (const auto& entry : map.entries)
     if (std::ranges::count(model.unread, entry.key) == 0) reader.optional(entry.key);
   reader.finish();
+  refuse_unread(model, map);
   require_rotary_fields(fields);
   if (omitted != nullptr) {
     *omitted = sentences_of(model);
@@ -142,6 +175,7 @@ Value from_hf_config(const Value& file) {
 Value from_hf_config(const Value& file, std::vector<std::string>& omitted, bool partial) {
   const Value map = hf_language_model(file);
   HfModel model = read_file(map, partial);
+  refuse_unread(model, map);
   put_hf_towers(file, model.keys, model.omitted);
   omitted = sentences_of(model);
   return model.keys;

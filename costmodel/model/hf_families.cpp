@@ -1,5 +1,8 @@
 #include "costmodel/model/hf_families.hpp"
 
+#include <algorithm>
+
+#include "costmodel/config/synonyms.hpp"
 #include "costmodel/model/hf_hooks.hpp"
 #include "costmodel/model/hf_rows.hpp"
 #include "costmodel/model/hf_scans.hpp"
@@ -12,27 +15,32 @@ constexpr HfFamily families[] = {
     {"llama",
      "LlamaForCausalLM code_llama aquila xverse",
      {llama_rows, biased_rows, "linear_bias=mlp_bias:false"}},
-    {"mistral", "MistralForCausalLM", {llama_rows, "sliding_window=sliding_window?"}},
+    {"mistral",
+     "MistralForCausalLM",
+     {llama_rows, "kv_heads=num_key_value_heads:8 sliding_window=sliding_window:4096"}},
     {"qwen2", "Qwen2ForCausalLM", {llama_rows, "qkv_bias:true"}, hf_qwen},
     {"qwen3", "Qwen3ForCausalLM", {llama_rows, biased_rows, qwen3_rows}, hf_qwen},
     {"mixtral",
      "MixtralForCausalLM",
      {llama_rows, mixture_rows,
-      "experts=num_local_experts expert_ffn_hidden=intermediate_size "
-      "sliding_window=sliding_window?"}},
+      "experts=num_local_experts:8 top_k=num_experts_per_tok:2 kv_heads=num_key_value_heads:8 "
+      "expert_ffn_hidden=intermediate_size sliding_window=sliding_window?"}},
     {"qwen3_moe",
      "Qwen3MoeForCausalLM",
      {llama_rows, mixture_rows, biased_rows, qwen3_rows, "experts=num_experts"},
      hf_qwen_moe},
     {"deepseek_v2",
      "DeepseekV2ForCausalLM",
-     {llama_rows, deepseek_rows, latent_rows,
+     {llama_rows, deepseek_rows,
       "qkv_bias=attention_bias:false router_score=scoring_func:softmax "
-      "router_bias=topk_method:greedy"}},
+      "router_bias=topk_method:greedy use_mla"},
+     hf_deepseek_v2},
     {"deepseek_v3",
      "DeepseekV3ForCausalLM",
      {llama_rows, deepseek_rows, latent_rows,
-      "qkv_bias=attention_bias:false router_score=scoring_func:softmax"}},
+      "qkv_bias=attention_bias:false router_score=scoring_func:softmax "
+      "shared_experts=n_shared_experts:1 first_dense_layers=first_k_dense_replace:3 "
+      "q_lora_rank=q_lora_rank:1536"}},
     {"gpt2",
      "GPT2LMHeadModel gpt-sw3",
      {gpt_rows, gpt2_rows, "activation=activation_function|hidden_act:gelu"}},
@@ -53,7 +61,9 @@ constexpr HfFamily families[] = {
       "dropout=resid_pdrop|embd_pdrop|attention_dropout:0.0"}},
     {"gemma2",
      "Gemma2ForCausalLM",
-     {llama_rows, biased_rows, gemma_rows, "attention_pattern=sliding_window_pattern:2"},
+     {llama_rows, biased_rows, gemma_rows,
+      "kv_heads=num_key_value_heads:4 attention_pattern=sliding_window_pattern:2 "
+      "attention_softcap=attn_logit_softcapping:50.0 logits_softcap=final_logit_softcapping:30.0"},
      hf_gemma},
     {"gemma3_text",
      "Gemma3ForCausalLM",
@@ -67,7 +77,8 @@ constexpr HfFamily families[] = {
      {llama_rows, mixture_rows, biased_rows,
       "experts=num_local_experts expert_ffn_hidden=intermediate_size experts_per_token "
       "hidden_act activation:silu linear_bias:true qkv_bias=attention_bias:true "
-      "attention_sinks:true sliding_window=sliding_window:4096 attention_pattern=layer_types:SF "
+      "kv_heads=num_key_value_heads:8 head_dim=head_dim:64 "
+      "attention_sinks:true sliding_window=sliding_window:128 attention_pattern=layer_types:SF "
       "activation_clamp=swiglu_limit:7.0 glu_offset:1"}},
     {"qwen3_next",
      "Qwen3NextForCausalLM",
@@ -132,10 +143,11 @@ constexpr HfFamily families[] = {
     {"nemotron_h",
      "NemotronHForCausalLM",
      {llama_rows,
-      "kind:hybrid -layers hybrid_override_pattern head_dim=attention_head_dim|head_dim "
+      "kind:hybrid -layers head_dim=attention_head_dim|head_dim:128 "
+      "kv_heads=num_key_value_heads:8 "
       "gated_mlp:false activation=mlp_hidden_act:relu2 positions:none -rotary_base "
       "-rotary_percent linear_bias=mlp_bias:false qkv_bias=attention_bias:false "
-      "dropout=attention_dropout:0.0"},
+      "dropout=attention_dropout:0.0 mtp_hybrid_override_pattern mtp_layers_block_type"},
      hf_nemotron},
     {"kimi_k2", "KimiK2ForCausalLM", {llama_rows, deepseek_rows, latent_rows, qkv_biased_rows}},
     // The first layers are dense; the bias of attention is none of its output's.
@@ -235,6 +247,16 @@ constexpr HfFamily families[] = {
      "Glm4ForCausalLM",
      {llama_rows, qkv_biased_rows,
       "head_dim=head_dim:128 norm_placement:both rotary_percent=partial_rotary_factor:0.5"}},
+    {"glm4v_text",
+     "Glm4vTextModel",
+     {llama_rows,
+      "kv_heads=num_key_value_heads:2 head_dim=head_dim:h/a qkv_bias:true norm_placement:both "
+      "rotary_percent=partial_rotary_factor:0.5"}},
+    {"ministral",
+     "MinistralForCausalLM",
+     {llama_rows,
+      "kv_heads=num_key_value_heads:8 sliding_window=sliding_window:4096 "
+      "attention_pattern=layer_types:S"}},
     // A lightning indexer chooses the tokens that a query attends to.
     {"deepseek_v32",
      "DeepseekV32ForCausalLM",
@@ -244,12 +266,9 @@ constexpr HfFamily families[] = {
     // Chunks of attention in all layers but each fourth; norms of queries and keys have no gains.
     {"llama4_text",
      "Llama4ForCausalLM",
-     {llama_rows, mixture_rows, biased_rows,
-      "experts=num_local_experts:16 top_k=num_experts_per_tok:1 "
-      "expert_ffn_hidden=intermediate_size "
-      "ffn_hidden=intermediate_size_mlp:16384 shared_experts:1 router_score:sigmoid "
-      "moe_every=interleave_moe_layer_step:1 moe_layers head_dim=head_dim:128 "
-      "qk_norm=use_qk_norm:true attention_chunk=attention_chunk_size:8192 no_rope_layer_interval "
+     {llama_rows, biased_rows,
+      "ffn_hidden=intermediate_size_mlp:16384 head_dim=head_dim:128 kv_heads=num_key_value_heads:8 "
+      "qk_norm=use_qk_norm:true attention_chunk=attention_chunk_size:8192 "
       "attn_temperature_tuning floor_scale attn_scale for_llm_compressor"},
      hf_llama4},
     {"cohere", "CohereForCausalLM", {llama_rows, biased_rows, cohere_rows}, hf_cohere},
@@ -269,9 +288,8 @@ constexpr HfFamily families[] = {
     {"jamba",
      "JambaForCausalLM",
      {llama_rows,
-      "kind:moe positions:none -rotary_base -rotary_percent experts=num_experts:16 "
-      "top_k=num_experts_per_tok:2 expert_ffn_hidden=intermediate_size "
-      "moe_every=expert_layer_period:2 head_dim:h/a mamba_head_dim:1 state_size=mamba_d_state:16 "
+      "kv_heads=num_key_value_heads:8 positions:none -rotary_base -rotary_percent head_dim:h/a "
+      "mamba_head_dim:1 state_size=mamba_d_state:16 "
       "conv_kernel=mamba_d_conv:4 scan_norms:true !mamba_conv_bias !mamba_proj_bias "
       "calc_logits_for_entire_prompt sliding_window"},
      hf_jamba},
@@ -279,9 +297,9 @@ constexpr HfFamily families[] = {
     {"falcon_h1",
      "FalconH1ForCausalLM",
      {llama_rows, biased_rows, scan_size_rows,
-      "linear_bias=mlp_bias:false attention_pattern:P mamba_head_dim=mamba_d_head "
+      "kv_heads=num_key_value_heads:8 linear_bias=mlp_bias:false attention_pattern:P "
       "scan_output_norm=mamba_rms_norm:false embedding_multiplier=embedding_multiplier:1.0 "
-      "!projectors_bias mamba_d_ssm mamba_expand mamba_norm_before_gate mamba_use_mlp"},
+      "!projectors_bias mamba_norm_before_gate mamba_use_mlp"},
      hf_falcon_h1},
     {"minimax_m1",
      "MiniMaxM1ForCausalLM",
@@ -391,6 +409,28 @@ constexpr HfFamily families[] = {
      {llama_rows, biased_rows,
       "embedding_multiplier=scale_emb:1.0 tie_embeddings=tie_word_embeddings:true"},
      hf_minicpm},
+    // Latent attention in a dense model.
+    {"minicpm3",
+     "MiniCPM3ForCausalLM",
+     {llama_rows, latent_rows,
+      "q_lora_rank=q_lora_rank:768 kv_lora_rank=kv_lora_rank:256 qk_head_dim=qk_nope_head_dim:64 "
+      "qk_pos_emb_head_dim=qk_rope_head_dim:32 v_head_dim=v_head_dim:h/a attention_bias "
+      "embedding_multiplier=scale_emb:1.0 tie_embeddings=tie_word_embeddings:true"},
+     hf_minicpm},
+    // A scan and an MLP in most layers, attention and an MLP in attn_layer_indices.
+    {"bamba",
+     "BambaForCausalLM",
+     {llama_rows, scan_size_rows,
+      "kv_heads=num_key_value_heads:8 rotary_percent=partial_rotary_factor:0.5 attention_bias "
+      "mlp_bias z_loss_coefficient"},
+     hf_bamba},
+    // An MLP without a gate, whose activation has two learnt numbers.
+    {"apertus",
+     "ApertusForCausalLM",
+     {llama_rows, biased_rows,
+      "gated_mlp:false activation:silu hidden_act qk_norm=qk_norm:true "
+      "rotary_base=rope_theta:12000000.0 linear_bias=mlp_bias:false post_norm"},
+     hf_apertus},
     {"glm",
      "GlmForCausalLM",
      {llama_rows, qkv_biased_rows,
@@ -458,7 +498,7 @@ constexpr HfFamily families[] = {
     {"afmoe",
      "AfmoeForCausalLM",
      {llama_rows, mixture_rows,
-      "experts=num_experts shared_experts=num_shared_experts:0 "
+      "experts=num_experts shared_experts=num_shared_experts:2 "
       "first_dense_layers=num_dense_layers:1 router_score=score_func:sigmoid router_bias:true "
       "router_scaling=route_scale:1.0 head_dim=head_dim:128 qk_norm:true attention_gate:true "
       "norm_placement:both sliding_window=sliding_window:1024 "
@@ -505,10 +545,8 @@ HfModel HfFamily::read(const Value& map) const {
 std::span<const HfFamily> hf_families() { return families; }
 
 HfFamily hf_guess(const Value& map, std::string_view model_type) {
-  bool sparse = false;
-  for (const char* const key :
-       {"num_experts", "num_local_experts", "n_routed_experts", "moe_num_experts"})
-    sparse = sparse || map.find(key) != nullptr;
+  const bool sparse = std::ranges::any_of(
+      map.entries, [](const auto& entry) { return has_word(expert_fields, entry.key); });
   return {model_type, "", {llama_rows, biased_rows, sparse ? guessed_rows : std::string_view()}};
 }
 

@@ -15,12 +15,17 @@ namespace {
 // list layers at all.
 void dense_layers(HfTranslation& file, bool some) {
   const Value* const list = file.reader_.optional("mlp_only_layers");
-  const bool every = file.integer("decoder_sparse_step", 1) == 1;
-  if (!every || (!some && list != nullptr && !list->items.empty())) {
-    file.refuse(every ? "mlp_only_layers" : "decoder_sparse_step",
-                every ? "mlp_only_layers: not every layer has experts"
-                      : "decoder_sparse_step: not every layer has experts",
+  const std::int64_t step = file.integer("decoder_sparse_step", 1);
+  const bool listed = list != nullptr && !list->items.empty();
+  if ((step > 1 && !some) || (listed && (step > 1 || !some))) {
+    file.refuse(listed ? "mlp_only_layers" : "decoder_sparse_step",
+                listed ? "mlp_only_layers: not every layer has experts"
+                       : "decoder_sparse_step: not every layer has experts",
                 "set moe_every or first_dense_layers in a model file of your own");
+  }
+  if (step > 1) {  // the last of so many layers has experts
+    file.put("moe_every", step, "decoder_sparse_step");
+    file.put("moe_offset", step - 1, "decoder_sparse_step");
   }
   std::int64_t dense = 0;
   if (list != nullptr) {
@@ -43,10 +48,21 @@ void hf_qwen(HfTranslation& file) {
   file.read({"sliding_window=sliding_window?"});
   if (file.number("sliding_window") == 0) return;
   const std::int64_t layers = file.number("layers");
-  const std::int64_t full = std::min(layers, file.integer("max_window_layers", layers, 0));
+  constexpr std::int64_t usual = 28;  // transformers, Qwen2Config
+  const std::int64_t full = std::min(layers, file.integer("max_window_layers", usual, 0));
   std::string letters(static_cast<std::size_t>(full), 'F');
   letters.append(static_cast<std::size_t>(layers - full), 'S');
   file.read({"attention_pattern=layer_types:" + letters});
+}
+
+// Small ones have full attention, and name no sizes of a latent one.
+void hf_deepseek_v2(HfTranslation& file) {
+  if (file.flag("use_mla", true)) {
+    for (const char* const key : {"kv_heads", "head_dim"}) file.drop(key);
+    file.read({latent_rows, "q_lora_rank=q_lora_rank:1536"});
+  } else {
+    file.read({"q_lora_rank kv_lora_rank qk_nope_head_dim qk_rope_head_dim v_head_dim"});
+  }
 }
 
 void hf_qwen_moe(HfTranslation& file) {
@@ -133,12 +149,13 @@ void hf_layer_kinds(HfTranslation& file) {
     }
     file.put("first_dense_layers", dense, field);
   }
-  file.read({"index_topk_pattern index_skip_topk_offset index_topk_freq"});
+  file.read({"index_skip_topk_offset index_topk_freq"});
+  const std::string pattern = file.reader_.text("index_topk_pattern").value_or("");
   const Value* const shared = file.reader_.optional("indexer_types");
   const bool some = shared != nullptr && std::ranges::any_of(shared->items, [](const Value& layer) {
                       return layer.text == "shared";
                     });
-  if (some || file.integer("index_topk_freq", 1, 0) > 1)
+  if (some || pattern.find('S') != std::string::npos || file.integer("index_topk_freq", 1, 0) > 1)
     file.report("every layer is counted with an indexer of its own");
 }
 
@@ -181,6 +198,10 @@ void hf_mllama(HfTranslation& file) {
   file.report(
       fmt::format("{} layers attend to the image: they are counted as attending to the text",
                   cross->items.size()));
+}
+
+void hf_apertus(HfTranslation& file) {
+  file.report("its activation, xIELU, is priced as SiLU, and its two numbers a layer are left out");
 }
 
 // 13B has no rotary positions, and names no number of them.
@@ -252,9 +273,45 @@ void hf_olmo(HfTranslation& file) {
   file.report("norms are counted with gains, of which this class has none");
 }
 
-// The last of moe_every layers has experts; a layer without positions attends to all tokens.
+namespace {
+
+// Layers as moe_layers lists them, at equal distances; else the last of interleave_moe_layer_step.
+// False: none has experts.
+bool put_llama4_experts(HfTranslation& file) {
+  const char* const list = "moe_layers";
+  std::int64_t every = file.integer("interleave_moe_layer_step", 1, 0), first = every - 1;
+  if (const Value* const written = file.reader_.optional(list)) {
+    const std::int64_t layers = file.number("layers");
+    std::vector<std::int64_t> places;
+    for (const Value& place : written->items)
+      places.push_back(read_integer(place, list, {0, layers - 1}));
+    if (places.empty()) return false;
+    first = places.front();
+    every = places.size() > 1 ? places[1] - first : std::max(first + 1, layers - first);
+    std::vector<std::int64_t> regular;
+    for (std::int64_t i = first; every > 0 && i < layers; i += every) regular.push_back(i);
+    if (places != regular || first >= every) {
+      file.refuse(list, "moe_layers are not every so many layers",
+                  "write a model file of your own, with moe_every and moe_offset");
+    }
+  }
+  if (every == 0) return false;
+  file.put("moe_every", every, list);
+  file.put("moe_offset", first, list);
+  return true;
+}
+
+}  // namespace
+
+// A layer without positions attends to all tokens.
 void hf_llama4(HfTranslation& file) {
-  file.put("moe_offset", file.number("moe_every") - 1, "interleave_moe_layer_step");
+  if (put_llama4_experts(file)) {
+    file.read({mixture_rows,
+               "experts=num_local_experts:16 top_k=num_experts_per_tok:1 "
+               "expert_ffn_hidden=intermediate_size shared_experts:1 router_score:sigmoid"});
+  } else {
+    file.read({"num_local_experts num_experts_per_tok intermediate_size"});
+  }
   if (file.text("qk_norm") == "true") file.put("qk_norm_gains", false, "use_qk_norm");
   std::string letters;
   if (const Value* const list = file.reader_.optional("no_rope_layers")) {
@@ -268,7 +325,12 @@ void hf_llama4(HfTranslation& file) {
                   "write 1 or 0 for every layer");
     }
   }
-  file.read({"attention_pattern=layer_types:" + (letters.empty() ? "CCCF" : letters)});
+  if (letters.empty()) {
+    constexpr std::int64_t usual = 4;  // transformers, Llama4TextConfig
+    letters.assign(static_cast<std::size_t>(file.integer("no_rope_layer_interval", usual)), 'C');
+    letters.back() = 'F';
+  }
+  file.read({"attention_pattern=layer_types:" + letters});
 }
 
 // Logits are multiplied.
@@ -364,6 +426,14 @@ namespace {
 
 // "relu", "gated-gelu": an optional gate, and the activation.
 void feed_forward(HfTranslation& file, const char* usual) {
+  if (const Value* const list = file.reader_.optional("architectures");
+      list != nullptr && !list->items.empty() &&
+      list->items.front().text.ends_with("EncoderModel")) {
+    file.refuse("architectures",
+                fmt::format("{} is the encoder by itself, which is not modelled",
+                            shortened(list->items.front().text)),
+                "import the file of the model with both stacks");
+  }
   const char* const field = "feed_forward_proj";
   std::string word = file.reader_.text(field).value_or(usual);
   const std::vector<std::string> known{"relu", "gelu", "silu", "gated-gelu", "gated-silu"};

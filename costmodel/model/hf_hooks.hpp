@@ -8,6 +8,7 @@
 namespace costmodel {
 
 void hf_qwen(HfTranslation& file);
+void hf_deepseek_v2(HfTranslation& file);
 void hf_qwen_moe(HfTranslation& file);
 void hf_qwen2_moe(HfTranslation& file);
 void hf_qwen_next(HfTranslation& file);
@@ -24,6 +25,7 @@ void hf_exaone_moe(HfTranslation& file);
 void hf_afmoe(HfTranslation& file);
 void hf_granite_shared(HfTranslation& file);
 void hf_mllama(HfTranslation& file);
+void hf_apertus(HfTranslation& file);
 void hf_baichuan(HfTranslation& file);
 void hf_minicpm(HfTranslation& file);
 void hf_chatglm(HfTranslation& file);

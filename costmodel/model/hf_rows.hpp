@@ -29,7 +29,7 @@ inline constexpr std::string_view mixture_rows =
 inline constexpr std::string_view deepseek_rows =
     "kind:moe experts=n_routed_experts top_k=num_experts_per_tok "
     "expert_ffn_hidden=moe_intermediate_size shared_experts=n_shared_experts:0 "
-    "moe_every=moe_layer_freq:1 first_dense_layers=first_k_dense_replace:0 "
+    "first_dense_layers=first_k_dense_replace:0 moe_every=moe_layer_freq:1 "
     "router_score=scoring_func:sigmoid router_bias=topk_method:noaux_tc "
     "router_scaling=routed_scaling_factor:1.0 expert_groups=n_group? "
     "expert_groups_per_token=topk_group? mtp_layers=num_nextn_predict_layers";
@@ -126,6 +126,10 @@ inline constexpr std::string_view cohere_rows =
 
 // Attention and MLP in parallel on one norm.
 inline constexpr std::string_view parallel_rows = "parallel_block:true shared_norm:true";
+
+// Fields that count experts.
+inline constexpr std::string_view expert_fields =
+    "num_experts num_local_experts n_routed_experts moe_num_experts";
 
 // Of a model_type that is not known, fields as other families have them.
 inline constexpr std::string_view guessed_rows =

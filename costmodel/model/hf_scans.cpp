@@ -1,7 +1,10 @@
 #include "costmodel/model/hf_scans.hpp"
 
+#include <fmt/format.h>
+
 #include <string>
 
+#include "costmodel/base/escape.hpp"
 #include "costmodel/base/units.hpp"
 #include "costmodel/model/hf_hooks.hpp"
 #include "costmodel/model/hf_rows.hpp"
@@ -40,12 +43,43 @@ void hf_mamba2(HfTranslation& file) {
       "change num_heads, head_dim or expand");
 }
 
-// A pattern has a letter a layer. Only another number is put, for read_model to refuse: a pattern
-// of another length may be written over the file.
-void hf_nemotron(HfTranslation& file) {
-  const char* const field = "hybrid_override_pattern";
+namespace {
+
+// A letter a layer, or a list of words (layers_block_type, also called layer_types;
+// transformers 5.8 has other words for the mixers).
+std::string nemotron_pattern(HfTranslation& file, std::string_view& field) {
+  for (const char* const name : {"layers_block_type", "layer_types"}) {
+    const Value* const list = file.reader_.optional(name);
+    if (list == nullptr) continue;
+    field = name;
+    file.read({"hybrid_override_pattern"});
+    std::string letters;
+    for (const Value& layer : list->items) {
+      const std::string word = read_text(layer, name);
+      const bool known = word == "mlp" || word == "moe" || word.ends_with("attention");
+      if (!known && word != "mamba") {
+        throw ConfigError(layer.mark, fmt::format("{}: {} is not known", name, quote(word)),
+                          "one of linear_attention (or mamba), full_attention, moe, mlp");
+      }
+      letters += word == "mlp"                               ? '-'
+                 : word == "moe"                             ? 'E'
+                 : word == "mamba" || word.starts_with("li") ? 'M'
+                                                             : '*';
+    }
+    return letters;
+  }
+  field = "hybrid_override_pattern";
   file.reader_.required(field);
-  const std::string pattern = *file.reader_.text(field);
+  return *file.reader_.text(field);
+}
+
+}  // namespace
+
+// Only another number of layers is put, for read_model to refuse: a pattern of another length may
+// be written over the file.
+void hf_nemotron(HfTranslation& file) {
+  std::string_view field;
+  const std::string pattern = nemotron_pattern(file, field);
   file.put("layer_pattern", pattern, field);
   const auto letters = static_cast<std::int64_t>(pattern.size());
   if (const std::int64_t layers = file.integer("num_hidden_layers", letters); layers != letters)
@@ -67,6 +101,7 @@ void hf_nemotron(HfTranslation& file) {
   file.put_shared(file.integer("n_shared_experts", 0, 0) *
                       file.integer(shared, file.number("expert_ffn_hidden")),
                   shared, "n_shared_experts");
+  file.read({"mtp_layers=num_nextn_predict_layers"});
 }
 
 void hf_granite_hybrid(HfTranslation& file) {
@@ -89,6 +124,20 @@ void hf_granite_hybrid(HfTranslation& file) {
            "mamba_d_head");
 }
 
+void hf_bamba(HfTranslation& file) {
+  const char* const field = "attn_layer_indices";
+  std::string letters(static_cast<std::size_t>(file.number("layers")), 'M');
+  if (const Value* const list = file.reader_.optional(field)) {
+    for (const Value& layer : list->items)
+      letters[static_cast<std::size_t>(
+          read_integer(layer, field, {0, file.number("layers") - 1}))] = 'F';
+  }
+  file.put_pattern(letters, field);
+  file.put("mamba_head_dim", inner_width(file, "mamba_expand") / file.number("mamba_heads"),
+           "mamba_d_head");
+  file.read({"mamba_d_head"});
+}
+
 // One layer of attn_layer_period has attention, one of expert_layer_period experts.
 void hf_jamba(HfTranslation& file) {
   const auto period = file.reader_.integer("attn_layer_period", hf_counts).value_or(8);
@@ -100,12 +149,29 @@ void hf_jamba(HfTranslation& file) {
   }
   letters[static_cast<std::size_t>(place)] = 'F';
   file.put_pattern(letters, "attn_layer_period");
-  file.put("moe_offset", file.integer("expert_layer_offset", 1, 0), "expert_layer_offset");
+  // With one expert its class has an MLP in its place (transformers, JambaDecoderLayer).
+  if (file.integer("num_experts", 16) > 1) {
+    file.read(
+        {"kind:moe experts=num_experts:16 top_k=num_experts_per_tok:2 "
+         "expert_ffn_hidden=intermediate_size moe_every=expert_layer_period:2"});
+    file.put("moe_offset", file.integer("expert_layer_offset", 1, 0), "expert_layer_offset");
+  } else {
+    file.read({"num_experts_per_tok expert_layer_period expert_layer_offset"});
+  }
   file.put("mamba_heads", inner_width(file, "mamba_expand"), "mamba_expand");
   put_rank(file, "mamba_dt_rank");
 }
 
+// The width of its scan is mamba_d_ssm, or where that is null expand x hidden.
 void hf_falcon_h1(HfTranslation& file) {
+  constexpr std::int64_t usual = 1024;  // transformers, FalconH1Config
+  const std::int64_t inner = file.is_null("mamba_d_ssm") ? inner_width(file, "mamba_expand")
+                                                         : file.integer("mamba_d_ssm", usual);
+  const bool automatic =
+      file.reader_.optional("mamba_d_head") == nullptr || file.reader_.is_auto("mamba_d_head");
+  const std::int64_t head = inner / file.number("mamba_heads");
+  file.put("mamba_head_dim", automatic ? head : file.integer("mamba_d_head", head), "mamba_d_head");
+  file.read({"mamba_expand mamba_d_ssm"});
   const char* const scale = "lm_head_multiplier";
   file.put("logits_scaling",
            1 / file.reader_.number(scale, Dimension::count, 1e-9, 1e9).value_or(1), scale);

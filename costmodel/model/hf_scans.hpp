@@ -10,6 +10,7 @@ void hf_mamba(HfTranslation& file);
 void hf_mamba2(HfTranslation& file);
 void hf_nemotron(HfTranslation& file);
 void hf_granite_hybrid(HfTranslation& file);
+void hf_bamba(HfTranslation& file);
 void hf_jamba(HfTranslation& file);
 void hf_falcon_h1(HfTranslation& file);
 void hf_minimax_m1(HfTranslation& file);

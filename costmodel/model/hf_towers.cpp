@@ -426,6 +426,12 @@ void put_hf_towers(const Value& file, Value& keys, std::vector<std::string>& omi
              tower_keys(file, *own, *row, read_integer(*hidden, "hidden", hf_sizes), omitted));
   }
   omit_other_parts(file, omitted);
+  const Value* const tiles = file.find("image_grid_pinpoints");
+  if (tiles != nullptr && keys.find("vision") != nullptr) {
+    omitted.emplace_back(
+        "image_grid_pinpoints: an image is counted as one tile; of large ones the class makes "
+        "several and an overview, each with as many tokens (training.images multiplies them)");
+  }
   if (const Value* const thinker = map_in(file, "thinker_config"))
     put_hf_towers(*thinker, keys, omitted);
 }

@@ -7,6 +7,7 @@
 
 #include "costmodel/base/escape.hpp"
 #include "costmodel/config/synonyms.hpp"
+#include "costmodel/model/hf_checkpoint.hpp"
 #include "costmodel/model/hf_rope.hpp"
 
 namespace costmodel {
@@ -51,6 +52,10 @@ constexpr std::array<std::string_view, 5> costless_starts{"time_step_", "use_mam
 // Of keys, those that count layers, heads and experts.
 constexpr std::string_view counts =
     "layers encoder_layers decoder_layers heads kv_heads experts top_k shared_experts";
+
+// Of keys, those that are none where their field is null, by what none is: no key, or 0.
+constexpr std::string_view null_is_no_key = "sliding_window attention_chunk",
+                           may_be_none = "shared_experts first_dense_layers q_lora_rank";
 
 // Of a key, what a word of theirs is.
 struct Spelling {
@@ -150,6 +155,7 @@ bool is_costless_hf_field(std::string_view key) {
 
 HfTranslation::HfTranslation(const Value& text, std::string_view model_type)
     : reader_(text, "config.json"),
+      file_(text),
       source_(fmt::format("Hugging Face config.json, model_type {}", model_type)) {
   out_.kind = Value::Kind::map;
   out_.mark = text.mark;
@@ -226,14 +232,34 @@ void HfTranslation::read_row(const Row& row) {
   }
   if (row.ours.empty()) return;
   if (value != nullptr) return put_value(row, field, *value);
+  if (std::ranges::any_of(names, [&](std::string_view name) { return is_null(name); })) {
+    if (has_word(null_is_no_key, row.ours)) return;
+    if (has_word(may_be_none, row.ours)) return put(std::string(row.ours), 0, field);
+  }
   if (row.optional) return;
   if (row.usual.empty()) reader_.required(field);
   put_usual(row, field);
 }
 
+bool HfTranslation::is_null(std::string_view field) const {
+  const Value* const value = file_.find(field);
+  return value != nullptr && value->kind == Value::Kind::null;
+}
+
+// A list of zeros, then ones: the first layers are dense, all others have experts.
+bool HfTranslation::put_first_dense(std::string_view field, const Value& layers) {
+  std::string all;
+  for (const Value& layer : layers.items) all += layer.text;
+  const std::size_t dense = std::min(all.find('1'), all.size());
+  if (all.find_first_not_of('1', dense) != std::string::npos) return false;
+  put("first_dense_layers", dense, field);
+  return true;
+}
+
 void HfTranslation::put_value(const Row& row, std::string_view field, const Value& value) {
   const auto layers = static_cast<std::size_t>(number("layers"));
   if (layers > 1 && value.items.size() == layers) {
+    if (row.ours == "moe_every" && put_first_dense(field, value)) return put("moe_every", 1, field);
     const auto differs = [&](const Value& item) { return item.text != value.items[0].text; };
     if (std::ranges::any_of(value.items, differs)) {
       refuse(field, fmt::format("{}: its layers differ", field),
@@ -248,7 +274,8 @@ void HfTranslation::put_value(const Row& row, std::string_view field, const Valu
     return put(key, read_boolean(value, what), field);
   if (is_real(row.usual))
     return put(key, read_number(value, what, Dimension::count, 0, 1e12), field);
-  const bool none = row.optional || row.usual == "0", few = has_word(counts, row.ours);
+  const bool none = row.optional || row.usual == "0" || has_word(may_be_none, row.ours);
+  const bool few = has_word(counts, row.ours);
   put(key, read_integer(value, what, {none ? 0 : 1, few ? hf_counts.most : hf_sizes.most}), field);
 }
 
@@ -301,6 +328,7 @@ void HfTranslation::dropout(const Row& row) {
 void HfTranslation::pattern(const Row& row) {
   std::string letters(row.usual);
   const bool lightning = letters.find('L') != letters.npos;
+  const bool scans = letters.find('M') != letters.npos;
   if (row.theirs != "layer_types") {  // the distance between layers of full attention
     const auto every = reader_.integer(row.theirs, hf_counts).value_or(row.usual[0] - '0');
     letters = std::string(static_cast<std::size_t>(every - 1),
@@ -311,7 +339,8 @@ void HfTranslation::pattern(const Row& row) {
     letters.clear();
     for (const Value& word : types->items)
       letters += translated(row.ours, "layer_types", read_text(word, "layer_types"), word.mark);
-    if (lightning) std::ranges::replace(letters, 'D', 'L');
+    // transformers 5.8 calls every mixer that is no attention linear_attention.
+    if (lightning || scans) std::ranges::replace(letters, 'D', lightning ? 'L' : 'M');
     const std::int64_t layers = number("layers");
     if (static_cast<std::int64_t>(letters.size()) != layers) {
       refuse("layer_types",
@@ -327,8 +356,15 @@ void HfTranslation::put_pattern(const std::string& letters, std::string_view fie
   std::string all;  // of a model of fewer layers, its own
   for (std::int64_t i = 0; i < number("layers"); ++i)
     all += letters[static_cast<std::size_t>(i) % letters.size()];
+  if (number("sliding_window") == 0) std::ranges::replace(all, 'S', 'F');
+  if (number("attention_chunk") == 0) std::ranges::replace(all, 'C', 'F');
   const std::string pattern = period(all);
-  if (pattern != "F" && pattern != "S") put("attention_pattern", pattern, field);
+  if (pattern == "F") {
+    drop("sliding_window");
+    drop("attention_chunk");
+  } else if (pattern != "S") {
+    put("attention_pattern", pattern, field);
+  }
 }
 
 void HfTranslation::predictions(std::string_view field) {
@@ -360,41 +396,6 @@ void HfTranslation::check_heads() {
       "every key/value head serves the same number of query heads");
 }
 
-namespace {
-
-// Of eight bits or four, by a word for numbers with an exponent or without.
-std::string_view format_of_bits(std::string_view bits, bool floating) {
-  if (bits == "8") return floating ? "fp8" : "int8";
-  if (bits == "4") return floating ? "nvfp4" : "int4";
-  return "";
-}
-
-// The format of weights that a quantization_config has, in a word of `checkpoint`; empty: none of
-// them. compressed-tensors has it of groups of modules, of which the first counts.
-std::string_view stored_format(const Value& stored) {
-  const auto word = [](const Value& map, const char* key) -> std::string_view {
-    const Value* value = map.find(key);
-    return value == nullptr ? std::string_view() : std::string_view(value->text);
-  };
-  const std::string_view method = word(stored, "quant_method"), algo = word(stored, "quant_algo");
-  if (method == "fp8" || method == "fbgemm_fp8" || algo == "FP8") return "fp8";
-  if (method == "mxfp4" || method == "nvfp4") return method;
-  if (algo.starts_with("NVFP4")) return "nvfp4";
-  if (method == "bitsandbytes") return word(stored, "load_in_8bit") == "true" ? "int8" : "int4";
-  if (method == "awq" || method == "gptq") {
-    const std::string_view bits = word(stored, "bits");
-    return format_of_bits(bits.empty() ? word(stored, "w_bit") : bits, false);
-  }
-  const Value* groups = stored.find("config_groups");
-  if (groups == nullptr || !groups->is_map() || groups->entries.empty()) return "";
-  const Value& first = groups->entries.front().value;
-  const Value* weights = first.is_map() ? first.find("weights") : nullptr;
-  if (weights == nullptr || !weights->is_map()) return "";
-  return format_of_bits(word(*weights, "num_bits"), word(*weights, "type") == "float");
-}
-
-}  // namespace
-
 // What serving asks of a model: its length, and the format of the weights.
 void HfTranslation::serving() {
   const auto length = reader_.integer("max_position_embeddings", {1, 1'000'000'000});
@@ -404,8 +405,8 @@ void HfTranslation::serving() {
   if (length && !learned && !given) put("context_length", *length, "max_position_embeddings");
   const Value* stored = reader_.optional("quantization_config");
   if (stored == nullptr || !stored->is_map()) return;
-  const std::string_view format = stored_format(*stored);
-  if (format.empty()) {
+  const StoredWeights weights = stored_weights(*stored, number("layers"), number("experts") > 0);
+  if (weights.format.empty()) {
     report(
         "quantization_config is left out: its format is not known here; set serving.weights to "
         "serve it");
@@ -414,8 +415,12 @@ void HfTranslation::serving() {
   report(
       fmt::format("quantization_config: {} weights are served; training is in "
                   "training.precision, whatever the file stores",
-                  format));
-  put("checkpoint", std::string(format), "quantization_config");
+                  weights.format));
+  const char* const field = "quantization_config";
+  put("checkpoint", weights.format, field);
+  if (weights.attention) put("unquantized_attention", true, field);
+  if (weights.dense) put("unquantized_dense", true, field);
+  if (weights.layers > 0) put("unquantized_layers", weights.layers, field);
 }
 
 HfModel HfTranslation::take() {

@@ -37,10 +37,12 @@ inline constexpr IntegerRange hf_sizes{1, 1'000'000'000}, hf_counts{1, 100'000};
 //   theirs             a field that costs nothing or that the class does not read
 //   !theirs            a choice that no key describes: reported where it is not the usual one
 //   -ours              no row for this key
-// A list in place of a value holds one for each layer, all of them equal. Some keys read as their
-// values need: activation and router_* translate words, dropout is the largest of its fields,
-// attention_pattern has layer_types or the distance between layers of full attention, and
-// mtp_layers is reported, not set.
+// A list in place of a value holds one for each layer, all of them equal, but for moe_every, whose
+// first ones may be zero. null is as if the field were not there, but a window, a chunk, shared
+// experts and first dense layers of null are none. Some keys read as their values need: activation
+// and router_* translate words, dropout is the largest of its fields, attention_pattern has
+// layer_types or the distance between layers of full attention, and mtp_layers is reported, not
+// set.
 class HfTranslation {
  public:
   // `text` must outlive this object.
@@ -57,6 +59,7 @@ class HfTranslation {
     out_.set(ours, scalar_value(fmt::format("{}", value), reader_.mark_of(field)));
     fields_[ours] = field;
   }
+  bool is_null(std::string_view field) const;  // written as null
   void drop(std::string_view ours) { out_.erase(ours); }
   // The integer, and the text, that a key was set to; 0 and "" where it was not.
   std::int64_t number(std::string_view ours) const;
@@ -72,7 +75,7 @@ class HfTranslation {
   // when it is no multiple. `wide` is the field whose place the key takes.
   void put_shared(std::int64_t width, std::string_view field, const char* wide);
   // Puts `attention_pattern` with as few letters as repeat; nothing where all layers are uniform,
-  // and F or S.
+  // and F, which then have no window, or S. Without a window or chunk, S and C are F.
   void put_pattern(const std::string& letters, std::string_view field);
   [[noreturn]] void refuse(std::string_view field, const std::string& wrong,
                            const std::string& remedy) const {
@@ -88,6 +91,7 @@ class HfTranslation {
   };
   static Row parse(std::string_view word);
   void read_row(const Row& row);
+  bool put_first_dense(std::string_view field, const Value& layers);
   void report_choice(std::string_view field);
   void put_value(const Row& row, std::string_view field, const Value& value);
   void put_usual(const Row& row, std::string_view field);
@@ -97,6 +101,7 @@ class HfTranslation {
   void check_heads();
   void serving();
 
+  const Value& file_;
   Value out_;
   std::map<std::string, std::string, std::less<>> fields_;  // of each key, whence it is
   std::string source_;

@@ -385,7 +385,9 @@ void add_stacks_and_remarks(Table& table) {
       key::word<M>("checkpoint", &M::checkpoint, checkpoint_names,
                    "format of the published weights, which serving.weights follows"),
       key::flag<M>("unquantized_attention", &M::unquantized_attention,
-                   "published weights in fp8 keep attention's products in 16 bits"),
+                   "narrow published weights keep attention's products in 16 bits"),
+      key::flag<M>("unquantized_dense", &M::unquantized_dense,
+                   "and all products but those of routed experts"),
       count_to(
           "unquantized_layers", &M::unquantized_layers, 0, "0 to layers",
           [](const M& m) { return m.layers; }, "and so many of the first and of the last layers"),

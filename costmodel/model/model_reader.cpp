@@ -555,6 +555,7 @@ Value to_value(const ModelSpec& m) {
   if (m.checkpoint != CheckpointFormat::bf16)
     put("checkpoint", checkpoint_names[static_cast<std::size_t>(m.checkpoint)]);
   if (m.unquantized_attention) put("unquantized_attention", true);
+  if (m.unquantized_dense) put("unquantized_dense", true);
   if (m.unquantized_layers > 0) put("unquantized_layers", m.unquantized_layers);
   if (!m.source.empty()) put("source", m.source);
   return map;

@@ -166,11 +166,11 @@ struct StackFields {
   std::int64_t decoder_heads = 0, decoder_ffn_hidden = 0;  // 0: heads, ffn_hidden
 };
 
-// Of the published weights: their format; and of those in fp8, what keeps 16 bits: attention's
-// products, and so many of the first and of the last layers.
+// Of the published weights: their format; and of narrow ones, what keeps 16 bits: attention's
+// products, all but routed experts, and so many of the first and of the last layers.
 struct CheckpointFields {
   CheckpointFormat checkpoint = CheckpointFormat::bf16;
-  bool unquantized_attention = false;
+  bool unquantized_attention = false, unquantized_dense = false;
   std::int64_t unquantized_layers = 0;
   std::optional<double> published_parameters;
   std::string source;

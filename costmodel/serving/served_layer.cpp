@@ -50,6 +50,7 @@ double distinct_experts(double experts, double chosen, double tokens) {
 ServedLayer served_layer(LayerKind kind, const ModelSpec& model, const ServingSizes& sizes,
                          double tokens, WeightFormat format) {
   const double element = element_bytes(format);
+  const bool narrow = bytes_of(format) < bytes_of(WeightFormat::bf16);
   const std::int64_t rows = std::max<std::int64_t>(1, std::llround(tokens));
   const double scale = tokens / static_cast<double>(rows);
   const OpList list = served_list(kind, model, sizes.tp, {1, rows}, element);
@@ -57,9 +58,8 @@ ServedLayer served_layer(LayerKind kind, const ModelSpec& model, const ServingSi
   for (const Node& node : list.nodes) {
     if (const auto* linear = std::get_if<Linear>(&node.op)) {
       const bool wide = node.site == Site::logits || node.site == Site::router ||
-                        format == WeightFormat::mxfp4 ||
-                        (format == WeightFormat::fp8 && model.unquantized_attention &&
-                         is_of_attention(node.site));
+                        format == WeightFormat::mxfp4 || (narrow && model.unquantized_dense) ||
+                        (narrow && model.unquantized_attention && is_of_attention(node.site));
       layer.products.push_back({static_cast<double>(linear->m) * scale,
                                 static_cast<double>(linear->n), static_cast<double>(linear->k), 1,
                                 1, false, !wide});

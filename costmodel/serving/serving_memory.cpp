@@ -110,7 +110,7 @@ Bytes weights_held(const ModelSpec& model, WeightFormat format, const ServingSiz
     return layer_bytes(kind, model, f, sizes, true);
   };
   const double kept =
-      format == WeightFormat::fp8
+      bytes_of(format) < bytes_of(WeightFormat::bf16)
           ? std::min(stack.dense, 2.0 * static_cast<double>(model.unquantized_layers))
           : 0;
   double all = 0;

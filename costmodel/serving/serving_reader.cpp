@@ -265,7 +265,7 @@ ServingScenario read_serving(const Value& root, const std::string& name, const C
   s.input_mark = serving.mark_of("input_tokens");
   const std::string& family = s.serving.engine.family;
   if (family != "vllm" && family != "sglang") {  // checkpoints of their own, narrow throughout
-    s.model.unquantized_attention = false;
+    s.model.unquantized_attention = s.model.unquantized_dense = false;
     s.model.unquantized_layers = 0;
   }
   require_positions(s);

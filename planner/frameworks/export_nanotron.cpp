@@ -108,9 +108,9 @@ void require_carried(const Scenario& s, const std::string& yaml) {
   const ImportedJob back = import_nanotron(yaml, "nanotron.yaml");
   const Value theirs = to_value(read_model(*back.scenario.find("model"), "nanotron"));
   for (const auto& entry : to_value(s.model).entries) {
-    static constexpr std::array<std::string_view, 8> of_no_run{
-        "title", "source",        "context_length", "checkpoint",
-        "vocab", "max_positions", "kind",           "unquantized_attention"};
+    static constexpr std::array<std::string_view, 9> of_no_run{
+        "title",         "source", "context_length",        "checkpoint",       "vocab",
+        "max_positions", "kind",   "unquantized_attention", "unquantized_dense"};
     if (std::ranges::find(of_no_run, entry.key) != of_no_run.end()) continue;
     const Value* same = theirs.find(entry.key);
     if (same != nullptr && to_yaml(*same) == to_yaml(entry.value)) continue;

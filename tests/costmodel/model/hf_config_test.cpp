@@ -126,7 +126,9 @@ TEST_CASE("the language model of a multimodal one, and a family named by its arc
   outer.set("text_config", published("llama-3-8b"));
   CHECK(read_hf(outer).layers == 32);
   CHECK_FALSE(read_hf(outer).tie_embeddings);
-  CHECK(read_hf(tiny("{model_type: null, architectures: [MistralForCausalLM]}")).layers == 1);
+  CHECK(read_hf(tiny("{model_type: null, architectures: [MistralForCausalLM], "
+                     "num_key_value_heads: 2}"))
+            .layers == 1);
 }
 
 TEST_CASE("keys of ours that stand in the file win, but for those that other classes have too") {
@@ -154,9 +156,9 @@ TEST_CASE("a key of ours over a file wins, whatever its class reads") {
   CHECK(over_tiny("{sliding_window: 32}").sliding_window == 32);
   CHECK(over_tiny("{sliding_window: 32}", "{model_type: qwen2}").sliding_window == 32);
   // 0 is a window of ours, not of Mistral's class.
-  CHECK(
-      over_tiny("{sliding_window: 0}", "{model_type: mistral, sliding_window: 8}").sliding_window ==
-      0);
+  CHECK(over_tiny("{sliding_window: 0}",
+                  "{model_type: mistral, num_key_value_heads: 2, sliding_window: 8}")
+            .sliding_window == 0);
   CHECK(over_tiny("{head_dim: 8, layers: 3, title: Small}").head_dim == 8);
   CHECK(over_tiny("{layers: null}").layers == 1);
   CHECK(over_tiny("{}").layers == 1);

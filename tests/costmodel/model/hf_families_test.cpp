@@ -38,7 +38,8 @@ TEST_CASE("defaults of the classes") {
   CHECK(read_hf(tiny("{head_dim: null}")).head_dim == 16);
   CHECK(read_hf(tiny("{model_type: qwen3}")).head_dim == 128);
   CHECK(read_hf(tiny("{model_type: qwen2}")).qkv_bias);
-  CHECK_FALSE(read_hf(tiny("{model_type: mistral, attention_bias: true}")).qkv_bias);
+  CHECK_FALSE(read_hf(tiny("{model_type: mistral, num_key_value_heads: 2, attention_bias: true}"))
+                  .qkv_bias);
   const auto neox = read_hf(tiny("{model_type: gpt_neox}"));
   CHECK((neox.parallel_block && neox.qkv_bias && neox.linear_bias && !neox.tie_embeddings));
   CHECK_FALSE(read_hf(tiny("{model_type: gpt_neox, use_parallel_residual: false}")).parallel_block);
@@ -85,9 +86,82 @@ TEST_CASE("experts: dense layers must be the first, and every other layer sparse
   CHECK(model.first_dense_layers == 2);
   CHECK(model.moe_layers(0, 4) == 2);
   CHECK(contains(fault(tiny_moe("{mlp_only_layers: [2]}")), "are not the first layers"));
-  CHECK(contains(fault(tiny_moe("{decoder_sparse_step: 2}")), "not every layer has experts"));
+  const auto stepped = read_hf(tiny_moe("{decoder_sparse_step: 2}"));
+  CHECK(stepped.moe_layers(0, 4) == 2);
+  CHECK((!stepped.has_experts(0) && stepped.has_experts(1)));
+  CHECK(contains(fault(tiny_moe("{decoder_sparse_step: 2, mlp_only_layers: [0]}")),
+                 "not every layer has experts"));
   CHECK(contains(fault(tiny_moe("{num_experts: 1}")), "top_k 2 exceeds the 1 experts"));
   CHECK(contains(fault(tiny_moe("{moe_intermediate_size: null}")), "'moe_intermediate_size'"));
+}
+
+TEST_CASE("a file that leaves fields out has its class's values, not another's") {
+  const auto v3 = read_hf(
+      tiny("{model_type: deepseek_v3, num_hidden_layers: 5, n_routed_experts: 8, "
+           "num_experts_per_tok: 2, "
+           "moe_intermediate_size: 32, kv_lora_rank: 16, qk_nope_head_dim: 8, qk_rope_head_dim: 8, "
+           "v_head_dim: 8}"));
+  CHECK((v3.shared_experts == 1 && v3.first_dense_layers == 3 && v3.q_lora_rank == 1536));
+  const auto gpt_oss =
+      read_hf(tiny("{model_type: gpt_oss, num_attention_heads: 8, num_local_experts: 4, "
+                   "num_experts_per_tok: 2, num_hidden_layers: 2}"));
+  CHECK((gpt_oss.head_dim == 64 && gpt_oss.sliding_window == 128 && gpt_oss.kv_heads == 8));
+  const auto gemma = read_hf(tiny("{model_type: gemma2, num_hidden_layers: 2}"));
+  CHECK((gemma.attention_softcap == 50 && gemma.logits_softcap == 30));
+  const auto mistral = read_hf(tiny("{model_type: mistral, num_attention_heads: 8}"));
+  CHECK((mistral.kv_heads == 8 && mistral.sliding_window == 4096));
+}
+
+TEST_CASE("a window of null is none, and layers that all attend to everything have none") {
+  const auto window = [](const std::string& fields) {
+    return read_hf(tiny("{num_hidden_layers: 4, num_key_value_heads: 2, " + fields + "}"));
+  };
+  for (const char* const none :
+       {"model_type: mistral, sliding_window: null", "model_type: olmo3, sliding_window: null",
+        "model_type: olmo3, layer_types: [full_attention, full_attention, full_attention, "
+        "full_attention]",
+        "model_type: qwen2, use_sliding_window: true, sliding_window: 8, max_window_layers: 4",
+        "model_type: qwen2, use_sliding_window: true, sliding_window: 8"}) {
+    CAPTURE(none);
+    CHECK(window(none).sliding_window == 0);
+    CHECK(window(none).attention_pattern.empty());
+  }
+  CHECK(window("model_type: olmo3").attention_pattern == "SSSF");
+  const auto granite = window(
+      "model_type: granitemoehybrid, num_local_experts: 0, shared_intermediate_size: 32, "
+      "mamba_n_heads: 8, layer_types: [linear_attention, linear_attention, linear_attention, "
+      "full_attention]");
+  CHECK(granite.attention_pattern == "MMMF");
+}
+
+TEST_CASE("what a class has in place of what is modelled is refused or named") {
+  CHECK(contains(fault(tiny("{num_experts: 8}")), "is read without experts"));
+  CHECK_NOTHROW(read_hf(tiny("{num_experts: 1}")));
+  CHECK(contains(fault(tiny("{per_layer_config: {'0': {intermediate_size: 8}}}")),
+                 "with layers that are equal"));
+  CHECK(
+      contains(fault(parse_yaml("{model_type: t5, architectures: [T5EncoderModel], num_layers: 2, "
+                                "d_model: 64, num_heads: 4, d_ff: 128, vocab_size: 32}",
+                                "c.json")),
+               "encoder by itself"));
+  const std::string labels = to_yaml(tiny("{architectures: [LlamaForSequenceClassification]}"));
+  CHECK(hf_models::imported(labels).reports("head of LlamaForSequenceClassification"));
+}
+
+TEST_CASE("Llama 4: layers with experts as they are listed, or none") {
+  const auto llama4 = [](const std::string& fields) {
+    return tiny(
+        "{model_type: llama4_text, num_hidden_layers: 4, num_key_value_heads: 2, "
+        "intermediate_size_mlp: 256, " +
+        fields + "}");
+  };
+  const auto every_second = read_hf(llama4("num_local_experts: 4, moe_layers: [1, 3]"));
+  CHECK((every_second.moe_every == 2 && every_second.moe_offset == 1));
+  CHECK(read_hf(llama4("moe_layers: []")).experts == 0);
+  CHECK(read_hf(llama4("moe_layers: []")).ffn_hidden == 256);
+  CHECK(read_hf(llama4("num_local_experts: 0, interleave_moe_layer_step: 0")).experts == 0);
+  CHECK(contains(fault(llama4("moe_layers: [0, 1]")), "not every so many layers"));
+  CHECK(read_hf(llama4("no_rope_layer_interval: 2")).attention_pattern == "CF");
 }
 
 TEST_CASE("latent attention: null ranks, and predictions beyond the next token") {

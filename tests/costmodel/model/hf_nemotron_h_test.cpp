@@ -39,6 +39,25 @@ TEST_CASE("Nemotron-H 8B, from its config.json, has its published parameters") {
   CHECK(m.layers_of('*', 0, m.layers) == 4);
 }
 
+TEST_CASE("its layers as a list of words, of transformers 5.0 or 5.8, are those of the pattern") {
+  const auto listed = [](const char* scan, const char* attention) {
+    const ModelSpec of_pattern = imported(nemotron());
+    std::string words;
+    for (const char letter : of_pattern.layer_pattern) {
+      const std::string word = letter == 'M' ? scan : letter == '*' ? attention : "mlp";
+      words += (words.empty() ? "\"" : ", \"") + word + "\"";
+    }
+    const std::string key = "\"hybrid_override_pattern\"";
+    return with(nemotron(), key, "\"layers_block_type\": [" + words + "], " + key);
+  };
+  for (const auto& [scan, attention] :
+       {std::pair{"mamba", "attention"}, {"linear_attention", "full_attention"}})
+    CHECK(imported(listed(scan, attention)).layer_pattern == imported(nemotron()).layer_pattern);
+  CHECK(fixtures::contains(
+      fixtures::config_error([&] { imported(listed("recurrent", "attention")); }),
+      "layers_block_type: 'recurrent' is not known"));
+}
+
 TEST_CASE("a shared expert of several widths counts as so many experts") {
   std::string json = with(nemotron(), "*-M-M-M-M-M*", "*EMEMEM-M-M*");
   json = with(json, "\"vocab_size\"",

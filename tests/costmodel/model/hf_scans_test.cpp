@@ -102,6 +102,19 @@ TEST_CASE("sizes of scans by their families' names") {
   CHECK(key("minimax-m1", "rotary_percent") == "0.5");
 }
 
+TEST_CASE("Jamba with one expert has none; Bamba's layers of attention are listed") {
+  const auto jamba = hf_models::read_hf(hf_models::tiny(
+      "{model_type: jamba, num_hidden_layers: 8, num_key_value_heads: 2, num_experts: 1, "
+      "num_experts_per_tok: 2}"));
+  CHECK(jamba.experts == 0);
+  CHECK(jamba.attention_pattern == "MMMMF");
+  const auto bamba = hf_models::read_hf(hf_models::tiny(
+      "{model_type: bamba, num_hidden_layers: 4, num_key_value_heads: 2, mamba_n_heads: 8, "
+      "attn_layer_indices: [1]}"));
+  CHECK(bamba.attention_pattern == "MFM");
+  CHECK(bamba.mamba_head_dim == 16);
+}
+
 TEST_CASE("a hybrid without experts, and one that has attention alone") {
   const std::string granite = hf_models::published("granite-4.0-h-small");
   const std::string dense = with(granite, "\"num_local_experts\": 72", "\"num_local_experts\": 0");

@@ -86,6 +86,18 @@ TEST_CASE("a tower that is not known is left out with its name, one with wrong s
             .reports("wonder of vision_config is not understood here and changes nothing"));
 }
 
+TEST_CASE("tiles of large images are named where they are not counted") {
+  const auto next = [](const std::string& fields) {
+    return hf_models::imported(
+        "{model_type: llava_next, text_config: {model_type: llama, num_hidden_layers: 2, "
+        "hidden_size: 64, num_attention_heads: 4, vocab_size: 64, intermediate_size: 128}, "
+        "vision_config: {model_type: clip_vision_model, image_size: 336, patch_size: 14}" +
+        fields + "}");
+  };
+  CHECK(next(", image_grid_pinpoints: [[336, 672]]").reports("an image is counted as one tile"));
+  CHECK_FALSE(next("").reports("tile"));
+}
+
 TEST_CASE("parts of a model that are neither language nor towers are named") {
   const std::string text =
       "\"text_config\": {\"model_type\": \"llama\", \"num_hidden_layers\": 1, \"hidden_size\": 64, "
