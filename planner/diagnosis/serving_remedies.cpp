@@ -278,8 +278,14 @@ std::vector<std::string> serving_remedies(const ServingScenario& s, const Servin
   add_together(s, fit, all);
   add_arrivals(s, fit, all);
   add_goal(s, fit, all);
-  if (all.empty() && asked_count(s) > 1)
-    all.emplace_back("Each bound alone can be kept, all together by no plan: loosen one of them.");
+  if (all.empty() && asked_count(s) > 1) {
+    const bool one_bound = s.serving.arrival_rate > 0 && asked_count(s) == 2;
+    all.push_back(
+        one_bound ? fmt::format("It can be kept, but by no plan at {} requests a second: "
+                                "loosen it, or send fewer (serving.arrival_rate).",
+                                per_second(s.serving.arrival_rate))
+                  : "Each bound alone can be kept, all together by no plan: loosen one of them.");
+  }
   if (!found.nearest.empty()) all.push_back(nearest_text(s, found.nearest.front()));
   add_budget(s, all);
   if (!s.serving.weights_open) {

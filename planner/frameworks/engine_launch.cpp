@@ -220,6 +220,9 @@ LaunchArguments sglang_arguments(const ServingScenario& s, const ServingSizes& s
     all.emplace_back("dist-init-addr", "\"$HEAD:5000\"");
   }
   if (sizes.ep > 1) all.emplace_back("ep-size", std::to_string(sizes.ep));
+  // What does not divide is filled with copies, without which FusedMoE refuses to start.
+  if (const std::int64_t rest = s.model.experts % sizes.ep; rest != 0)
+    all.emplace_back("ep-num-redundant-experts", std::to_string(sizes.ep - rest));
   // Up to 0.4 the size alone spreads nothing (models/deepseek_v2.py).
   if (sizes.ep > 1 && halves) all.emplace_back("enable-ep-moe", "");
   // Each of them decodes a token of a step.

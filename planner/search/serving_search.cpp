@@ -50,6 +50,12 @@ ServingCandidate simulated(const ServingScenario& s, const ServingChoice& choice
   return c;
 }
 
+// Whether the cache of a replica that decodes holds a request: other limits leave it other room.
+bool holds_a_request(const ServingScenario& s, const ServingChoice& choice) {
+  const ServingMemory memory = serving_memory(with_choice(s, choice), choice.sizes);
+  return memory.fits() && memory.tokens >= s.serving.input.mean + s.serving.output.mean;
+}
+
 // What a disaggregated plan must be better by to be the answer.
 constexpr double worth_two_launches = 1.01;
 
@@ -208,7 +214,15 @@ std::optional<ServingCandidate> best_of(const ServingScenario& s,
     simulate_one(choice, excess <= 1);
     ServingChoice own = usual_choice(s, choice.sizes, choice.weights);
     own.apart = choice.apart;
-    if (!known || !is_steady(s.serving)) simulate_one(own, false);
+    if ((!known || !is_steady(s.serving)) && holds_a_request(s, own)) simulate_one(own, false);
+  }
+  if (known) return known;
+  // The best miss: those with the most room, by the closed form, may keep what is asked.
+  std::vector<PricedChoice> roomiest = listed;
+  std::ranges::stable_sort(roomiest, {}, &PricedChoice::excess);
+  for (const PricedChoice& each : roomiest) {
+    if (known || tried.size() >= 2 * most_listed) break;
+    simulate_one(each.choice, each.excess <= 1);
   }
   return known;
 }

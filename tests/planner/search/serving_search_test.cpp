@@ -1,11 +1,13 @@
 #include "planner/search/serving_search.hpp"
 
 #include <doctest/doctest.h>
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <chrono>
 #include <string>
 #include <tuple>
+#include <utility>
 
 #include "planner/diagnosis/serving_remedies.hpp"
 #include "tests/costmodel/serving/support/served.hpp"
@@ -235,6 +237,28 @@ TEST_CASE("A target that the best plan without one reaches is reached") {
     REQUIRE_FALSE(asked.best.empty());
     CHECK(asked.best.front().keeps);
     CHECK(asked.best.front().estimate.output_per_s >= 0.99 * most);
+  }
+}
+
+TEST_CASE("A bound that a plan keeps is kept by the one that is found") {
+  const auto scenario = [](const std::string& bound) {
+    return served::scenario("input_tokens: 1000, output_tokens: 300, arrival_rate: 10" + bound,
+                            "llama-3-70b", "dgx-h100", 32, "{}");
+  };
+  auto known = scenario("");
+  known.plan = served::scenario("input_tokens: 1000, output_tokens: 300, arrival_rate: 10",
+                                "llama-3-70b", "dgx-h100", 32,
+                                "{tp: 8, pp: 1, dp: 3, disaggregation: {prefill: {tp: 4, pp: 1, "
+                                "dp: 2}, decode: {tp: 8, pp: 1, dp: 3}}}")
+                   .plan;
+  const auto e = costmodel::planned_estimate(known);
+  for (const auto& [key, value] :
+       {std::pair{"e2e_s", e.e2e.mean}, {"tpot_s", e.tpot.mean}, {"ttft_s", e.ttft.mean}}) {
+    CAPTURE(key);
+    const auto s = scenario(fmt::format(", latency_bound: {{{}: {}}}", key, value * 1.001));
+    const auto found = search_serving(s, 1);
+    REQUIRE_FALSE(found.best.empty());
+    CHECK(found.best.front().keeps);
   }
 }
 
