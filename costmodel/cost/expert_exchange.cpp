@@ -64,7 +64,7 @@ ExpertExchange once_a_unit(Bytes message, const ExpertRouting& routing, const Gr
     transfer = max(transfer, crossing / (tier.reached(group.fan[i]) * routing.efficiency));
     latency +=
         static_cast<double>(std::bit_width(static_cast<unsigned>(group.fan[i] - 1))) * tier.latency;
-    exchange.sent = max(exchange.sent, crossing);
+    exchange.sent += crossing;
   }
   const int outermost = group.outermost();
   const Seconds fixed =
@@ -79,16 +79,17 @@ double units_chosen(double units, const ExpertRouting& routing) {
   const auto k = static_cast<double>(routing.top_k);
   const auto groups = static_cast<double>(routing.groups);
   const auto taken = static_cast<double>(routing.groups_per_token);
-  if (routing.groups == 0 || taken >= groups) return units * (1 - std::pow(1 - 1 / units, k));
-  if (units >= groups) {
-    const double open = units * taken / groups;
-    return open * (1 - std::pow(1 - 1 / open, k));
-  }
+  constexpr double independent = 1e9;  // so many experts that choices are
+  const double experts = routing.experts > 0 ? static_cast<double>(routing.experts) : independent;
+  if (routing.groups == 0 || taken >= groups)
+    return units * (1 - none_of(experts / units, k, experts));
+  const double of_group = experts / groups, open = taken * of_group;
+  if (units >= groups) return units * taken / groups * (1 - none_of(experts / units, k, open));
   const double own = groups / units;  // groups of a unit, of which j are chosen
   double missed = none_of(own, taken, groups);
   for (double j = 1; j <= std::min(own, taken); ++j) {
     const double chance = ways(own, j) * ways(groups - own, taken - j) / ways(groups, taken);
-    missed += chance * std::pow(1 - j / taken, k);
+    missed += chance * none_of(j * of_group, k, open);
   }
   return units * (1 - missed);
 }

@@ -17,12 +17,12 @@ struct ExpertRouting {
   std::int64_t top_k = 1;
   std::int64_t groups = 0, groups_per_token = 0;  // ModelSpec::expert_groups; 0: among all experts
   double efficiency = 1;  // of kernels that send one copy a unit, relative to a tier's collectives
-  std::int64_t experts = 0;
+  std::int64_t experts = 0;  // 0: so many that a token's choices are independent of one another
 };
 
-// Mean number of `units` equal parts of the experts in which a token has a chosen one: of u parts u
-// · (1 - (1 - 1/u)^k), for choices independent of one another. With groups, those of the groups
-// that the token chose.
+// Mean number of `units` equal parts of the experts in which a token has a chosen one: of u parts
+// of E experts u · (1 - C(E - E/u, k) / C(E, k)), for a token takes each expert once. With groups,
+// those of the groups that the token chose.
 double units_chosen(double units, const ExpertRouting& routing);
 
 struct ExpertExchange {

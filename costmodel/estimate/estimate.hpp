@@ -81,6 +81,7 @@ struct Estimate {
   std::vector<Traffic> rank_traffic;  // by pipeline rank, per device
   double parameters = 0, active_parameters = 0;
   double trained_parameters = 0;  // of adapters, if only these are
+  double mtp_parameters = 0;      // trained with them: multi-token prediction's
   // Per iteration, all devices: attention in full; and what the kernels execute, recomputation
   // included: at most what the devices can.
   Flops model_flops, hardware_flops;

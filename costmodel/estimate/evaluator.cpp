@@ -22,13 +22,21 @@ namespace costmodel {
 Evaluator::Evaluator(ModelSpec model, ClusterSpec cluster, TrainingSpec training)
     : on_{std::move(model), std::move(cluster), std::move(training)},
       parameters_{parameter_count(on_.model), active_parameter_count(on_.model),
-                  trained_parameters(on_.model, on_.training.fine_tuning)} {
+                  trained_parameters(on_.model, on_.training.fine_tuning),
+                  on_.training.fine_tuning.adapts() ? 0 : mtp_parameter_count(on_.model)} {
   const ParallelPlan one;
   const LayerMix all = layer_mix(on_.model, 0, static_cast<int>(on_.model.layers), {});
+  // Tokens take as many experts wherever these lie; what pads them is executed, not the model's.
+  const Workload even = on_.model.experts > 0 ? with_mean_load(on_) : Workload{};
   const auto add = [&](LayerKind kind, int count) {
     const LayerKind mask = on_.model.causal && !kind.of_tower() ? kind : LayerKind::encoder;
-    model_flops_ += costmodel::model_flops(op_list(kind, one), mask) *
-                    (static_cast<double>(count) * static_cast<double>(on_.training.global_batch));
+    const auto flops = [&](const Workload& on) {
+      return costmodel::model_flops(build_layer(kind, on.model, context_of(one, on)), mask) *
+             (static_cast<double>(count) * static_cast<double>(on_.training.global_batch));
+    };
+    ModelFlops own = flops(on_.model.experts > 0 ? even : on_);
+    if (on_.model.experts > 0 && is_padded(on_.training)) own.executed = flops(on_).executed;
+    model_flops_ += own;
   };
   for (const LayerCount& own : layer_counts_of(on_.model, all)) add(own.kind, own.number);
   for (const TowerLayers& own : tower_layers(on_.model)) add(own.kind, own.number);
@@ -373,6 +381,16 @@ Bytes shard_of_gradients(const RankWeights& held, const ParallelPlan& plan,
 
 }  // namespace
 
+// The cost is that of the fullest expert-parallel rank; all ranks together have the mean's rows.
+Flops Evaluator::recomputed_at_mean(const PlanCost& fullest, const ParallelPlan& plan,
+                                    const std::vector<StageMesh>& meshes) const {
+  const bool even = is_padded(on_.training) || fullest_load(plan, on_.training) == 1;
+  if (on_.model.experts == 0 || even) return recomputed_flops(fullest, plan, meshes);
+  Workload on = with_mean_load(on_);
+  Evaluator mean(std::move(on.model), std::move(on.cluster), std::move(on.training));
+  return recomputed_flops(mean.cost(plan), plan, meshes);
+}
+
 const PlanCost& Evaluator::cost_within(const ParallelPlan& plan, Bytes memory) {
   const PlanCost& c = cost(plan);
   if (c.peak <= memory || !c.in_host || !held_by_limit(plan, on_.cluster)) return c;
@@ -425,7 +443,7 @@ PipelineEstimate Evaluator::estimate_alone(const ParallelPlan& plan) {
   }
   e.model_flops = model_flops_.full;
   e.causal_model_flops = model_flops_.causal;
-  e.hardware_flops = model_flops_.executed + recomputed_flops(c, plan, e.meshes);
+  e.hardware_flops = model_flops_.executed + recomputed_at_mean(c, plan, e.meshes);
   return alone;
 }
 

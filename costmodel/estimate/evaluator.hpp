@@ -100,6 +100,7 @@ class Evaluator {
   Flops model_flops() const { return model_flops_.full; }
   struct Parameters {
     double all, active, trained;
+    double mtp;  // trained with them: multi-token prediction's
   };
   const Parameters& parameters() const { return parameters_; }
 
@@ -113,6 +114,8 @@ class Evaluator {
 
  private:
   const PlanCost& cost_by_stage(const ParallelPlan& plan);
+  Flops recomputed_at_mean(const PlanCost& fullest, const ParallelPlan& plan,
+                           const std::vector<StageMesh>& meshes) const;
   const SimulationProgram& program_of(const ParallelPlan& plan, std::int64_t micro_batches);
   SimulationResult simulated(const ParallelPlan& plan, const PipelineTimes& times);
   SimulationResult simulated(const ParallelPlan& plan, std::int64_t micro_batches,

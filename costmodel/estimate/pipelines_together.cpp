@@ -163,9 +163,11 @@ Estimate estimate_together(const ParallelPlan& plan, Evaluator& whole) {
   e.interval = {e.iteration * training.error_band.low, e.iteration * training.error_band.high};
   for (const Traffic& sent : e.rank_traffic)
     if (sent.total() > e.traffic.total()) e.traffic = sent;
-  e.parameters = whole.parameters().all;
-  e.active_parameters = whole.parameters().active;
-  e.trained_parameters = whole.parameters().trained;
+  const auto& counted = whole.parameters();
+  e.parameters = counted.all;
+  e.active_parameters = counted.active;
+  e.trained_parameters = counted.trained;
+  e.mtp_parameters = counted.mtp;
   set_throughput(whole.cluster(), training, e);
   e.notes = notes_of(whole.workload(), plan, offload);
   e.unknown = training.error_band.unknown;

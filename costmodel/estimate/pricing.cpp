@@ -52,9 +52,16 @@ double fullest_load(const ParallelPlan& plan, const TrainingSpec& t) {
   return t.capacity_factor > 0 ? t.capacity_factor : t.expert_imbalance;
 }
 
-namespace {
-
 bool is_padded(const TrainingSpec& t) { return t.capacity_factor > 0 && !t.expert_load.given(); }
+
+Workload with_mean_load(Workload on) {
+  on.training.expert_imbalance = 1;
+  on.training.expert_load = {};
+  on.training.capacity_factor = 0;
+  return on;
+}
+
+namespace {
 
 // The fullest rank receives as many more rows. Padding travels where every expert's rows do, and is
 // added after the exchange by dispatchers that send one copy a rank (Megatron-LM,

@@ -74,6 +74,12 @@ ParallelPlan plan_as_run(const ParallelPlan& requested, const StackSpec& stack);
 // else the capacity to which they are padded, else training.expert_imbalance.
 double fullest_load(const ParallelPlan& plan, const TrainingSpec& training);
 
+// Whether experts compute padding: a capacity without a load that cuts it.
+bool is_padded(const TrainingSpec& training);
+
+// The same workload where every expert has the mean's rows.
+Workload with_mean_load(Workload on);
+
 // Everything of the plan that changes the operators of a layer, and everything that changes their
 // price. The pricing refers to the workload's cluster.
 LayerContext context_of(const ParallelPlan& plan, const Workload& on);

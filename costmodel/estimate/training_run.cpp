@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "costmodel/base/unit_text.hpp"
@@ -67,8 +68,9 @@ double kept_fraction(Seconds write, Seconds every, Seconds restart, Seconds betw
 Goodput goodput(const Estimate& e, const ClusterSpec& cluster, const TrainingSpec& training) {
   Goodput g;
   g.between_failures = Seconds(1 / failures_per_second(cluster, g.assumed));
-  g.checkpoint = Bytes(e.trained_parameters * (weight_bytes_per_parameter(training) +
-                                               optimizer_bytes_per_parameter(training)));
+  g.checkpoint =
+      Bytes((e.trained_parameters + e.mtp_parameters) *
+            (weight_bytes_per_parameter(training) + optimizer_bytes_per_parameter(training)));
   const Operation& o = cluster.operation;
   if (o.storage.value == 0) {
     g.assumed.push_back(
@@ -132,6 +134,10 @@ std::optional<TrainingRun> training_run(const Estimate& e, const Goodput& g,
                      group.device.watts);
       })) {
     run.megawatt_hours = *watts * hours / 1e6;
+    run.of_devices_alone =
+        all.watts_per_device == 0 && std::ranges::all_of(cluster.groups, [](const auto& group) {
+          return group.operation.watts_per_device == 0;
+        });
   }
   return run;
 }

@@ -44,6 +44,7 @@ struct TrainingRun {
   std::optional<double> usd;             // of the device hours; where all prices are known
   std::string price_date;                // of the price; of several, empty
   std::optional<double> megawatt_hours;  // at full load all along; where all powers are known
+  bool of_devices_alone = false;         // the powers are limits of devices, without their hosts
 };
 
 // Nothing where the scenario does not say how many tokens.

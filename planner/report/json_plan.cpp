@@ -173,6 +173,7 @@ Json evaluation_json(const Estimate& e, const Scenario& s) {
   if (s.model.towers != nullptr) json["towers"] = towers_json(e, s, evaluator);
   if (!e.unknown.empty()) json["unknown"] = e.unknown;
   if (s.model.experts > 0) json["active_parameters"] = e.active_parameters;
+  if (e.mtp_parameters > 0) json["mtp_parameters"] = e.mtp_parameters;
   const auto goodput = costmodel::goodput(e, s.cluster, s.training);
   const auto run = training_run(e, goodput, s.cluster, s.training);
   if (run || s.cluster.devices > few_failures) json["goodput"] = goodput_json(goodput);

@@ -320,6 +320,7 @@ Json devices_json(const DeviceLadder& ladder, const RunLimits& limits, const Sce
   }
   return {{"deadline_days", limit(limits.days)},
           {"budget_usd", limit(limits.usd)},
+          {"interrupted", ladder.interrupted},
           {"chosen", ladder.chosen ? Json(ladder.rungs[*ladder.chosen].devices) : Json()},
           {"verdict", ladder_verdict(ladder, limits, s)},
           {"tried", tried}};

@@ -104,9 +104,15 @@ const Rung* soonest(const DeviceLadder& ladder) {
 std::string ladder_verdict(const DeviceLadder& ladder, const RunLimits& limits, const Scenario& s) {
   const std::string tokens = format_count(s.training.run_tokens) + " tokens";
   if (ladder.chosen) {
-    return fmt::format("{} of those tried that train {}{}: {}.",
-                       limits.usd > 0 ? "The cheapest" : "The fewest", tokens, limits_text(limits),
-                       run_sentence(ladder.rungs[*ladder.chosen]));
+    return fmt::format("{} of those tried{} that train {}{}: {}.",
+                       limits.usd > 0 ? "The cheapest" : "The fewest",
+                       ladder.interrupted ? " before it was stopped" : "", tokens,
+                       limits_text(limits), run_sentence(ladder.rungs[*ladder.chosen]));
+  }
+  if (ladder.interrupted) {
+    return fmt::format(
+        "Stopped early: of {} numbers of devices tried none trains {}{}; others were not tried.",
+        ladder.rungs.size(), tokens, limits_text(limits));
   }
   const std::string none =
       fmt::format("No number of devices up to {} trains {}{}", format_integer(s.cluster.devices),

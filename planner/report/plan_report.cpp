@@ -159,7 +159,10 @@ std::string run_text(const TrainingRun& run, double tokens) {
 
 std::string cost_text(const TrainingRun& run) {
   const std::string energy =
-      run.megawatt_hours ? fmt::format("   at most {} MWh", rounded(*run.megawatt_hours)) : "";
+      run.megawatt_hours
+          ? fmt::format("   at most {} MWh{}", rounded(*run.megawatt_hours),
+                        run.of_devices_alone ? " in the devices, without their hosts" : "")
+          : "";
   if (!run.usd) {
     return "unknown: say --set cluster.price.usd_per_device_hour=2.50, or what you pay" + energy;
   }

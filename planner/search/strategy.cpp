@@ -138,7 +138,7 @@ void search_uniform(const Scenario& scenario, Reach reach, int threads,
 
 }  // namespace
 
-Strategies run_strategies(const Scenario& scenario, Reach reach, int threads,
+Strategies run_strategies(const Scenario& written, Reach reach, int threads,
                           const std::function<bool()>& expired,
                           const std::function<bool()>& interrupted, std::uint64_t effort) {
   const std::function<bool()> stopped = [&] {
@@ -146,12 +146,19 @@ Strategies run_strategies(const Scenario& scenario, Reach reach, int threads,
   };
   Strategies all;
   if (reach == Reach::meshes) {
-    search_apart(scenario, threads, stopped, all);
+    search_apart(written, threads, stopped, all);
     return all;
   }
+  // Layouts, meshes and shardings start from what is ranked: however few rows are asked for, the
+  // answer is the same.
+  Scenario scenario = written;
+  if (reach != Reach::even) scenario.search.top = std::max(written.search.top, SearchLimits{}.top);
   Evaluator evaluator(scenario.model, scenario.cluster, scenario.training);
   search_uniform(scenario, reach, threads, stopped, interrupted, effort, evaluator, all);
   choose(scenario, evaluator, stopped, all);
+  std::vector<Estimate>& ranked = all.found.plans;
+  if (ranked.size() > at(written.search.top))
+    ranked.erase(ranked.begin() + written.search.top, ranked.end());
   return all;
 }
 

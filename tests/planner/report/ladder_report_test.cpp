@@ -30,3 +30,15 @@ TEST_CASE("A ladder without an answer tells the soonest") {
   CHECK(verdict.starts_with("No number of devices up to 64 trains 100 B tokens in 0.5 days: "));
   CHECK(verdict.find("the soonest") != std::string::npos);
 }
+
+TEST_CASE("A ladder that was stopped is named so, and denies nothing of what it did not try") {
+  const auto s = device_runs::priced();
+  const planner::RunLimits limits{.days = 60, .usd = 0};
+  const auto stopped = planner::device_ladder(s, limits, {}, [] { return true; });
+  REQUIRE(stopped.interrupted);
+  REQUIRE_FALSE(stopped.chosen);
+  CHECK(ladder_verdict(stopped, limits, s).starts_with("Stopped early: "));
+  auto later = planner::device_ladder(s, limits);
+  later.interrupted = true;
+  CHECK(ladder_verdict(later, limits, s).starts_with("The fewest of those tried before it was "));
+}
