@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <sstream>
 
 namespace planner {
 
@@ -25,6 +26,24 @@ std::string here_document(const std::string& text, std::string_view word) {
       std::count(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(from), '\n');
   return std::string(static_cast<std::size_t>(lines), '\n') +
          text.substr(from, to == std::string::npos ? to : to + 1 - from);
+}
+
+std::optional<PrintedDocument> printed_by_cat(const std::string& command) {
+  constexpr std::string_view cat = "cat <<";
+  const std::size_t first = command.find('\n');
+  if (!command.starts_with(cat) || first == std::string::npos) return {};
+  const auto trimmed = [](std::string line) {
+    std::erase_if(line, [](char c) { return c == ' ' || c == '\t' || c == '\r'; });
+    return line;
+  };
+  std::string end = trimmed(command.substr(cat.size(), first - cat.size()));
+  if (end.starts_with('-')) end.erase(0, 1);
+  PrintedDocument document;
+  document.plain = std::erase_if(end, [](char c) { return c == '\'' || c == '"'; }) > 0;
+  std::istringstream lines(command.substr(first + 1));
+  for (std::string line; std::getline(lines, line) && trimmed(line) != end;)
+    document.text += line + "\n";
+  return document;
 }
 
 }  // namespace planner

@@ -2,6 +2,7 @@
 
 #include <cctype>
 #include <charconv>
+#include <compare>
 #include <string_view>
 
 namespace planner {
@@ -10,14 +11,14 @@ namespace {
 
 constexpr int deepest_bracket = 64;
 
-// Recursive descent over sums of products of factors.
+// Recursive descent over comparisons of sums of products of factors, joined by && and ||.
 class Arithmetic {
  public:
   Arithmetic(std::string_view text, const VariableText& variable)
       : text_(text), variable_(variable) {}
 
   std::optional<std::int64_t> value() {
-    const auto all = sum();
+    const auto all = joined();
     skip();
     return at_ == text_.size() ? all : std::nullopt;
   }
@@ -45,6 +46,44 @@ class Arithmetic {
     if (*b == 0 || *b == -1) return {};
     return operation == '/' ? *a / *b : *a % *b;
   }
+  bool take(std::string_view expected) {
+    skip();
+    if (!text_.substr(at_).starts_with(expected)) return false;
+    at_ += expected.size();
+    return true;
+  }
+  // Of two that are joined both have to be known.
+  Number joined() {
+    Number left = both();
+    while (take("||")) {
+      const Number right = both();
+      left = left && right ? Number(*left != 0 || *right != 0) : Number();
+    }
+    return left;
+  }
+  Number both() {
+    Number left = comparison();
+    while (take("&&")) {
+      const Number right = comparison();
+      left = left && right ? Number(*left != 0 && *right != 0) : Number();
+    }
+    return left;
+  }
+  Number comparison() {
+    const Number left = sum();
+    for (const std::string_view by : {"==", "!=", ">=", "<=", ">", "<"}) {
+      if (!take(by)) continue;
+      const Number right = sum();
+      if (!left || !right) return {};
+      const auto order = *left <=> *right;
+      if (by == "==") return order == 0;
+      if (by == "!=") return order != 0;
+      if (by == ">=") return order >= 0;
+      if (by == "<=") return order <= 0;
+      return by == ">" ? order > 0 : order < 0;
+    }
+    return left;
+  }
   Number sum() {
     Number left = product();
     while (const char c = operation("+-")) left = applied(c, left, product());
@@ -59,7 +98,7 @@ class Arithmetic {
     skip();
     if (operation("(") != '\0') {
       if (++depth_ > deepest_bracket) return {};
-      const Number inside = sum();
+      const Number inside = joined();
       --depth_;
       return operation(")") != '\0' ? inside : Number();
     }

@@ -48,6 +48,19 @@ std::string without_unknown(const std::string& text) {
   return known;
 }
 
+std::vector<std::string> read_words(const std::string& line, const std::string& separators,
+                                    std::size_t most) {
+  std::vector<std::string> words;
+  for (std::size_t at = 0; at < line.size() && words.size() < most;) {
+    const std::size_t end = words.size() + 1 == most
+                                ? line.size()
+                                : std::min(line.find_first_of(separators, at), line.size());
+    words.push_back(line.substr(at, end - at));
+    at = std::min(line.find_first_not_of(separators, end), line.size());
+  }
+  return words;
+}
+
 void ShellFields::close() {
   if (open_) done_.push_back(current_);
   current_ = {"", current_.mark, ""};

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "planner/exchange/shell_script.hpp"
 
@@ -14,6 +15,10 @@ namespace planner {
 inline constexpr char unknown_begin = '\x01', unknown_end = '\x02';
 // The text without such places.
 std::string without_unknown(const std::string& text);
+
+// What `read` makes of a line: `most` words between separators, the last with all that follows.
+std::vector<std::string> read_words(const std::string& line, const std::string& separators,
+                                    std::size_t most);
 
 // Variables may double again and again, so what a script is expanded to is bounded.
 struct ShellBudget {

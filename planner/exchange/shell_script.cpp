@@ -7,8 +7,10 @@
 #include <optional>
 #include <sstream>
 #include <string_view>
+#include <tuple>
 #include <utility>
 
+#include "planner/exchange/lines.hpp"
 #include "planner/exchange/shell_arithmetic.hpp"
 #include "planner/exchange/shell_branches.hpp"
 #include "planner/exchange/shell_fields.hpp"
@@ -50,9 +52,15 @@ class ShellReader {
       const char c = text_[at_];
       if (c == '#') {
         read_comment();
+      } else if (testing_ && std::string_view("&|()<>").find(c) != std::string_view::npos) {
+        read_operator();
+      } else if (c == '(' && command_.empty() && read_sum()) {
+        continue;
       } else if (c == '\n' || c == ';' || c == '|' || c == '&' || c == '(' || c == ')') {
-        end_command(c);
+        const bool twice = (c == '|' || c == '&') && peek(1) == c;
+        end_command(c, twice ? c : c == '|' ? '-' : '\0');
         step();
+        if (twice) step();
         if (c == ';' && peek() == ';') branches_.end_choice();
         if (c == '\n') skip_documents();
       } else if (c == '<' || c == '>') {
@@ -62,6 +70,33 @@ class ShellReader {
       }
     }
     end_command('\n');
+  }
+
+  // Between "[[" and "]]", where && and its like are words.
+  void read_operator() {
+    ShellWord word{"", mark(), ""};
+    word.text += step();
+    if (peek() == word.text.front() && (peek() == '&' || peek() == '|')) word.text += step();
+    command_.push_back(std::move(word));
+  }
+
+  // "(( N > 4 ))" at the beginning of a command, as the words "((" and its value; false: a bracket
+  // of another kind.
+  bool read_sum() {
+    const auto before = std::tuple(at_, line_, line_start_);
+    if (!take("((")) return false;
+    const std::string inside = up_to('(', ')');
+    budget_->spend(inside.size(), mark());  // once for each bracket around it
+    if (peek() != ')') {
+      std::tie(at_, line_, line_start_) = before;
+      return false;
+    }
+    step();
+    command_.push_back({"((", mark(), ""});
+    ShellFields f(mark(), *budget_);
+    add_arithmetic(f, inside, "((" + inside + "))");
+    for (auto& word : f.take()) command_.push_back(std::move(word));
+    return true;
   }
 
   Mark mark() const { return {file_, line_, static_cast<int>(at_ - line_start_) + 1}; }
@@ -115,7 +150,11 @@ class ShellReader {
 
   // "<<WORD" begins a document that ends with a line WORD; other redirections name a file.
   void read_redirection() {
-    if (take("<<<")) return;
+    if (take("<<<")) {
+      skip_blanks();
+      given_ = read_value();
+      return;
+    }
     if (take("<<")) {
       if (peek() == '-') step();
       skip_blanks();
@@ -254,9 +293,17 @@ class ShellReader {
     f.add_unknown(unless);
   }
 
-  // $(expr 16 / $N) is arithmetic; what other commands print is not known.
-  void add_output(ShellFields& f) {
+  // $(expr 16 / $N) is arithmetic, and $(cat <<END) prints what follows; what other commands print
+  // is not known.
+  void add_output(ShellFields& f, bool quoted) {
     const std::string inside = up_to('(', ')'), all = "$(" + inside + ")";
+    if (const auto document = printed_by_cat(inside)) {
+      std::string text = document->text;
+      for (std::size_t at = 0; (at = text.find('"', at)) != std::string::npos; ++at)
+        if (at == 0 || text[at - 1] != '\\') text.insert(at++, "\\");
+      const ShellWords plain{{document->text, f.mark(), ""}};
+      return f.add_value(document->plain ? plain : expanded(f.mark(), text, true), quoted, false);
+    }
     constexpr std::string_view expr = "expr ";
     if (!inside.starts_with(expr)) return f.add_unknown(all);
     add_arithmetic(f, inside.substr(expr.size()), all);
@@ -269,7 +316,7 @@ class ShellReader {
       if (peek() == ')') step();
       return add_arithmetic(f, inside, "$((" + inside + "))");
     }
-    if (take("$(")) return add_output(f);
+    if (take("$(")) return add_output(f, quoted);
     step();  // '$'
     if (!quoted && peek() == '\'') return read_literal(f, true);
     if (!quoted && peek() == '"') return read_quoted(f);
@@ -386,7 +433,10 @@ class ShellReader {
   }
 
   void assign(const std::string& name, bool appends, ShellWords value, bool list) {
-    if (!branches_.run()) return;
+    if (!branches_.run()) {  // what only such a branch would set is empty
+      script_.variables.try_emplace(name);
+      return;
+    }
     ShellWords& stored = script_.variables[name];
     // `--size) SIZE="$2"`: without arguments of the script its own value stands.
     const bool argument = value.size() == 1 && is_argument(value.front().unknown);
@@ -413,12 +463,14 @@ class ShellReader {
       const bool list = peek() == '(';
       ShellWords value = list ? read_array() : read_value();
       if (!declaring_) own_[name] = value;
+      assigns_ = true;
       assign(name, appends, std::move(value), list);
       return;
     }
     for (auto& word : read_fields()) {
       const bool option = declaring_ && word.text.starts_with('-');  // declare -a NAME=(...)
       if (command_.empty() && (option || is_keyword(word.text))) continue;
+      testing_ = word.text == "[[" || (testing_ && word.text != "]]");
       command_.push_back(std::move(word));
     }
   }
@@ -439,17 +491,18 @@ class ShellReader {
   }
 
   bool is_keyword(const std::string& word) {
-    static constexpr std::array<std::string_view, 7> deciding{"if", "then", "else", "elif",
-                                                              "fi", "case", "esac"};
+    static constexpr std::array<std::string_view, 9> deciding{"if",   "then", "else", "elif", "fi",
+                                                              "case", "esac", "{",    "}"};
     static constexpr std::array<std::string_view, 6> looping{"for", "while", "until",
                                                              "do",  "done",  "function"};
-    static constexpr std::array<std::string_view, 5> plain{"{", "}", "eval", "time", "exec"};
+    static constexpr std::array<std::string_view, 3> plain{"eval", "time", "exec"};
     static constexpr std::array<std::string_view, 5> declaring{"export", "declare", "local",
                                                                "readonly", "typeset"};
     declaring_ = std::ranges::find(declaring, word) != declaring.end();
     const bool decides = std::ranges::find(deciding, word) != deciding.end();
     const bool loops = std::ranges::find(looping, word) != looping.end();
     if (decides) branches_.keyword(word);
+    looping_ = looping_ || word == "for";
     script_.branches = script_.branches || (loops && branches_.run());
     return decides || loops || declaring_ || std::ranges::find(plain, word) != plain.end();
   }
@@ -461,10 +514,39 @@ class ShellReader {
     for (auto& word : words) word.text = without_unknown(word.text);
   }
 
-  void end_command(char end) {
-    const ShellWords command = std::exchange(command_, {});
+  // `read -r A B <<< "4 8"`, of an array with -a; a name without a word is not known.
+  void read_names(const ShellWords& command, const ShellVariables& own, const ShellWord& text) {
+    const auto by = own.find("IFS");
+    const std::string separators =
+        by == own.end() || by->second.empty() ? " \t\n" : by->second.front().text;
+    std::vector<std::string> names;
+    bool array = false;
+    for (std::size_t i = 1; i < command.size(); ++i) {
+      const std::string& name = command[i].text;
+      array = array || (name.starts_with('-') && name.ends_with('a'));
+      if (std::ranges::all_of(name, is_name_char)) names.push_back(name);
+    }
+    ShellWords items;
+    for (std::string& word :
+         read_words(text.text, separators, array ? text.text.size() : names.size()))
+      items.push_back({std::move(word), text.mark, ""});
+    for (std::size_t i = 0; i < names.size(); ++i) {
+      script_.variables.erase(names[i]);
+      if (!text.unknown.empty() || i >= items.size()) continue;
+      script_.variables[names[i]] = array ? items : ShellWords{items[i]};
+    }
+  }
+
+  void end_command(char end, char joint = '\0') {
+    ShellWords command = std::exchange(command_, {});
     ShellVariables own = std::exchange(own_, {});
-    if (command.empty() || branches_.take(command, end) || !branches_.run()) return;
+    const ShellWords given = std::exchange(given_, {});
+    testing_ = false;
+    const bool assigns = std::exchange(assigns_, false), runs = branches_.run();
+    if (std::exchange(looping_, false) && command.size() > 2 && command[1].text == "in" && runs)
+      script_.variables[command[0].text] = {command.back()};  // of all its rounds the last
+    if (branches_.take(command, end, joint, assigns) || !runs || command.empty()) return;
+    if (command[0].text == "read" && !given.empty()) return read_names(command, own, given.front());
     const bool sources = command[0].text == "source" || command[0].text == ".";
     if (sources && command.size() > 1 && read_sourced(command[1])) return;
     script_.commands.push_back(command);
@@ -504,6 +586,10 @@ class ShellReader {
   const ShellVariables* known_arguments_ = &arguments_;
   ShellWords command_;
   ShellVariables own_;      // assigned in front of it
+  ShellWords given_;        // after "<<<"
+  bool assigns_ = false;    // it has assignments
+  bool testing_ = false;    // "[[" is open
+  bool looping_ = false;    // it is of a loop: "NAME in WORDS"
   bool declaring_ = false;  // the last word was `declare` or its like
   std::vector<std::string> documents_;
 };

@@ -24,4 +24,14 @@ TEST_CASE("a document of a script keeps its lines; any other text is itself") {
   CHECK(planner::here_document(script, "JSON") == script);
 }
 
+TEST_CASE("what cat prints of the lines after it") {
+  const auto printed = planner::printed_by_cat("cat << END\na $N\n  \"b\"\n END\nc\n");
+  REQUIRE(printed);
+  CHECK(printed->text == "a $N\n  \"b\"\n");
+  CHECK_FALSE(printed->plain);
+  CHECK(planner::printed_by_cat("cat <<-'END'\na\nEND")->plain);
+  CHECK_FALSE(planner::printed_by_cat("cat file"));
+  CHECK_FALSE(planner::printed_by_cat("cat <<END"));
+}
+
 }  // namespace lines_test

@@ -3,6 +3,8 @@
 
 #include <doctest/doctest.h>
 
+#include <string>
+
 namespace shell_arithmetic_test {
 
 TEST_CASE("whole numbers, variables and brackets; nothing for what is none") {
@@ -17,6 +19,14 @@ TEST_CASE("whole numbers, variables and brackets; nothing for what is none") {
   CHECK_FALSE(value("9223372036854775807 + 1"));
   CHECK_FALSE(value("(1"));
   CHECK_FALSE(value("1 << 2"));
+  CHECK(value("N >= 4 && N != 5") == 1);
+  CHECK(value("N < 4 || N == 5") == 0);
+  CHECK(value("N == 4 || 0 && 0") == 1);  // && binds before ||
+  CHECK(value("(N <= 3) + (N > 3) * 2") == 2);
+  CHECK_FALSE(value("N > M"));
+  std::string many = "0";
+  for (int i = 0; i < 1'000'000; ++i) many += "||0";
+  CHECK(value(many.c_str()) == 0);
 }
 
 }  // namespace shell_arithmetic_test

@@ -33,13 +33,55 @@ TEST_CASE("comparisons of known words") {
   CHECK(chosen_if("false") == "2");
 }
 
+TEST_CASE("conditions joined, negated and of numbers, as bash has them") {
+  for (const char* holds :
+       {"[ $S = 8B ] && [ $N = 4 ]", "[ $S = 1B ] || [ $N = 4 ]", "! [ $S = 1B ]", "(( N > 3 ))",
+        "[[ $S == 8B && $N -gt 3 ]]", "[ $S = 1B -o $N = 4 ]", "[ ! -z $S ]", "test $N = 4",
+        "[ -d x ] || [ $N = 4 ]", "(( N == 4 && (N < 2 || N >= 3) ))", "[ $S ]"})
+    CHECK_MESSAGE(chosen_if(holds) == "1", holds);
+  for (const char* fails :
+       {"[ $S = 8B ] && [ $N = 5 ]", "[ $S = 1B ] || [ $N = 5 ]", "! [ $S = 8B ]", "(( N > 4 ))",
+        "[[ $S == 1B || $N -gt 4 ]]", "[ -d x ] && [ $N = 5 ]", "test $N = 5", "(( N - 4 ))",
+        "[ \"$EMPTY\" ]"})
+    CHECK_MESSAGE(chosen_if(fails) == "2", fails);
+}
+
+TEST_CASE("a command after && and || runs as those before it decide") {
+  const std::string begin = "S=8B\nA=0\n";
+  CHECK(end_of(begin + "[ $S = 8B ] && A=1") == "1");
+  CHECK(end_of(begin + "[ $S = 1B ] && A=1\nB=2") == "0");
+  CHECK(end_of(begin + "[ $S = 1B ] && A=1 || A=2") == "2");
+  CHECK(end_of(begin + "[ $S = 8B ] && A=1 || A=2") == "1");
+  CHECK(end_of(begin + "[ $S = 8B ] && echo x || A=2") == "0");
+  CHECK(end_of(begin + "(( 2 > 4 )) &&\n  A=1") == "0");
+  CHECK(end_of(begin + "[ $S = 1B ] && { A=1; A=2; }\n[ $S = 8B ] || { A=3; }") == "0");
+  CHECK(end_of(begin + "[ $S = 1B ] && { A=1; } || { A=2; }") == "2");
+  CHECK(end_of(begin + "[ $S = 1B ] && if [ -d x ]; then A=1; fi\nA=3") == "3");
+  CHECK(end_of(begin + "[ -d x ] && A=1") == "1?");
+  CHECK(end_of(begin + "[ -d x ] && { A=1; }") == "1?");
+  CHECK(end_of(begin + "grep x y | sort && A=1") == "1?");
+  CHECK(end_of(begin + "cd x || exit 1\nmkdir y && cd y") == "0");
+  // Nobody else sets it.
+  CHECK(planner::read_shell("[ 1 = 2 ] && B=\"--b\"\nrun $B", "x").commands.back().size() == 1);
+}
+
 TEST_CASE("what the script does not decide: every branch counts, in its order") {
   for (const char* condition : {"[ -d $S ]", "[ -z \"$HOME_OF_ALL\" ]", "[ $1 = x ]", "grep x y",
-                                "[ $S = 8* ]", "[ $S = 8B ] && [ $N = 4 ]"})
+                                "[ $S = 8* ]", "[ $S = 8B ] && [ -d x ]", "(( N > NODES ))",
+                                "[[ $S =~ (8|9)B ]]", "[ $S = 8B ] && grep x y"})
     CHECK(chosen_if(condition) == "2?");
   // One that may run leaves none after it sure, and after one that runs none does.
   CHECK(end_of("S=b\nif [ -d x ]; then A=1; elif [ $S = b ]; then A=2; else A=3; fi") == "2?");
   CHECK(end_of("S=b\nif [ $S = a ]; then A=1; elif [ $S = b ]; then A=2; else A=3; fi") == "2");
+}
+
+TEST_CASE("conditions without end are not decided, and sums without end are refused") {
+  std::string many, nested;
+  for (int i = 0; i < 100'000; ++i) many += "! ", nested += "(";
+  CHECK(end_of("A=0\nif [ " + many + "x ]; then A=1; fi") == "1?");
+  CHECK(end_of("A=0\nif " + many + "true; then A=1; fi") == "1?");
+  for (int i = 0; i < 100'000; ++i) nested += "x)b";
+  CHECK_THROWS_WITH(end_of(nested), doctest::Contains("32 MiB"));
 }
 
 TEST_CASE("conditions within one another") {

@@ -58,4 +58,13 @@ TEST_CASE("words and scripts do not grow without end") {
                     doctest::Contains("x:1:2: the script grows beyond 32 MiB"));
 }
 
+TEST_CASE("words of a line between separators, the last with the rest") {
+  using Words = std::vector<std::string>;
+  CHECK(planner::read_words("4,2,1", ",", 2) == Words{"4", "2,1"});
+  CHECK(planner::read_words("4,2", ",", 3) == Words{"4", "2"});
+  CHECK(planner::read_words("4  2", " \t", 9) == Words{"4", "2"});
+  CHECK(planner::read_words("", ",", 2).empty());
+  CHECK(planner::read_words("4 2", "", 2) == Words{"4 2"});
+}
+
 }  // namespace shell_fields_test

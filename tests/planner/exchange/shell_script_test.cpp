@@ -46,6 +46,21 @@ TEST_CASE("a default that is assigned, and items of arrays by key and by place")
   CHECK(last("declare -A D=([a]=1)\nrun ${D[b]} ${L[0]}") == "run|?${D[b]}|?${L[0]}|");
 }
 
+TEST_CASE("names that read takes from a word, in the last round of a loop") {
+  CHECK(last("for c in 8,1 4,2; do\n IFS=',' read -r T P <<< \"$c\"\n run $T $P\ndone") ==
+        "run|4|2|");
+  CHECK(last("read T P Q <<< \"4 2\"\nrun $T $P $Q") == "run|4|2|?$Q|");
+  CHECK(last("IFS=, read -ra L <<< 4,2,1\nrun ${L[@]}") == "run|4|2|1|");
+  CHECK(last("read T P <<< $X\nrun $T") == "run|?$T|");
+}
+
+TEST_CASE("what cat prints of a document in the script") {
+  CHECK(last("N=4\nL=$(cat <<END\n--n $N\n--m\nEND\n)\nrun $L") == "run|--n|4|--m|");
+  CHECK(last("L=$(cat <<'END'\n--n $N\nEND\n)\nrun $L") == "run|--n|$N|");
+  CHECK(last("L=$(cat <<END\n--n \"a\\\"\nEND\n)\nrun $L") == "run|--n|\"a\"|");
+  CHECK(last("L=$(cat file)\nrun $L") == "run|?$(cat file)|");
+}
+
 TEST_CASE("options of declare and its like are no command") {
   CHECK(last("declare -a L=(a b)\ndeclare -i N=4\nlocal -r M=2\nrun ${L[@]} $N $M") ==
         "run|a|b|4|2|");
