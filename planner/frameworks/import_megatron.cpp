@@ -104,8 +104,13 @@ MegatronImport::MegatronImport(const MegatronArguments& arguments)
 }
 
 const MegatronArgument* MegatronImport::find(std::string_view flag) {
+  valued_.insert(std::string(flag));
+  return has(flag) ? arguments_.find(flag) : nullptr;
+}
+
+bool MegatronImport::has(std::string_view flag) {
   used_.insert(std::string(flag));
-  return arguments_.find(flag);
+  return arguments_.find(flag) != nullptr;
 }
 
 bool MegatronImport::any(std::initializer_list<std::string_view> flags) {
@@ -151,9 +156,9 @@ void MegatronImport::refuse(std::string_view flag, const std::string& why) const
 
 // The flag of a key of the table, as it stands.
 void MegatronImport::copy(const MegatronWord& word) {
+  if (!has(word.flag)) return;
+  if (word.is_switch) return put(word.key, "true", arguments_.find(word.flag)->mark);
   const MegatronArgument* a = find(word.flag);
-  if (a == nullptr) return;
-  if (word.is_switch) return put(word.key, "true", a->mark);
   if (!a->unknown.empty()) return miss(word.key, unsaid(*a));
   put(word.key, text(word.flag), a->mark);
 }
@@ -204,6 +209,12 @@ void MegatronImport::list_others() {
   std::size_t derived = 0;
   std::set<std::string> seen;
   for (const auto& a : arguments_.list) {
+    const bool open = a.unknown == a.flag || (a.values.size() == 1 && a.values.front().empty() &&
+                                              used_.contains(a.flag) && !valued_.contains(a.flag));
+    if (open && !a.unknown.empty()) {
+      job.left_out.push_back(shortened(a.unknown) + ": has no value in the script");
+      continue;
+    }
     const bool harmless = is_harmless_to_megatron(a.flag) || is_harmless_to_forks(a.flag);
     if (used_.contains(a.flag) || harmless || !seen.insert(a.flag).second) continue;
     const MegatronArgument& last = *arguments_.find(a.flag);

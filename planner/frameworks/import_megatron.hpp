@@ -32,7 +32,7 @@ class MegatronImport {
   // Arguments; each is then no longer among the others. The readers throw costmodel::ConfigError at
   // the argument for a value that is missing, of another type, or not said by the script.
   const MegatronArgument* find(std::string_view flag);
-  bool has(std::string_view flag) { return find(flag) != nullptr; }
+  bool has(std::string_view flag);                          // of a switch: it takes no value
   bool any(std::initializer_list<std::string_view> flags);  // looks up all of them
   std::string text(std::string_view flag, std::string_view otherwise = "");
   std::int64_t whole(std::string_view flag, std::int64_t otherwise);
@@ -72,6 +72,7 @@ class MegatronImport {
   const MegatronArguments& arguments_;
   costmodel::StackKernels kernels_;
   std::set<std::string, std::less<>> used_;
+  std::set<std::string, std::less<>> valued_;  // of those the ones that may have a value
 };
 
 }  // namespace planner

@@ -81,8 +81,10 @@ class TrainerImport : public SettingsImport {
   // Hugging Face's and YAML's words of truth; "auto" of a precision is bf16 on today's devices.
   bool truth(std::string_view field, bool otherwise) {
     const SetField* set = fields_.find(field);
-    if (set == nullptr || set->values.size() != 1 || set->values.front().empty()) return otherwise;
-    const std::string value = lower_case(set->values.front());
+    const bool open = set != nullptr && !set->unknown.empty();
+    if (set == nullptr || (!open && (set->values.size() != 1 || set->values.front().empty())))
+      return otherwise;
+    const std::string value = lower_case(fields_.word(field, ""));
     return value != "false" && value != "no" && value != "0" && value != "none" && value != "null";
   }
   // The values of a list, which a command may write with blanks, commas or brackets.

@@ -18,7 +18,7 @@ inline constexpr std::string_view megatron_stack = "megatron-core-2026",
                                   deepspeed_stack = "deepspeed";
 
 struct MegatronArgument {
-  std::string flag;                 // "--num-layers"
+  std::string flag;                 // "--num-layers"; "$EXTRA" of arguments that are not known
   std::vector<std::string> values;  // none for a switch
   costmodel::Mark mark;
   std::string unknown;  // what of a value the script does not say: "$NODES"; else ""

@@ -251,7 +251,7 @@ std::int64_t vocabulary_by_name(MegatronImport& in, const std::string& type) {
     if (a != nullptr && a->unknown.empty() && !a->values.empty())
       names.push_back(a->values.front());
   }
-  names.push_back(in.has("--merge-file") ? "GPT2BPETokenizer" : type);  // of byte pairs
+  names.push_back(in.find("--merge-file") != nullptr ? "GPT2BPETokenizer" : type);  // of byte pairs
   names.push_back(in.arguments().tokenizer);
   for (const std::string& name : names) {
     const auto rows = vocabulary_of(name);

@@ -18,6 +18,7 @@
 #include "planner/exchange/lines.hpp"
 #include "planner/exchange/shell_script.hpp"
 #include "planner/frameworks/launcher_words.hpp"
+#include "planner/frameworks/megatron_words.hpp"
 
 namespace planner {
 
@@ -130,6 +131,16 @@ std::string tokenizer_of(const ShellScript& script) {
   return "";
 }
 
+// A word of which nothing is known may be arguments of its own: it is no value of a flag that has
+// one, but for lists of data and of other programs.
+bool stands_alone(const ShellWord& word, const std::vector<MegatronArgument>& before) {
+  if (word.unknown.empty() || !word.text.empty()) return false;
+  if (before.empty()) return true;
+  const auto& [flag, values, mark, unknown] = before.back();
+  const bool list = values.size() > 1 && !is_megatron_flag(flag);
+  return !values.empty() && !list && !flag.ends_with("data-path");
+}
+
 std::vector<MegatronArgument> arguments_of(const ShellWords& words) {
   std::vector<MegatronArgument> list;
   for (const auto& word : words) {
@@ -137,6 +148,8 @@ std::vector<MegatronArgument> arguments_of(const ShellWords& words) {
       const std::size_t equals = word.text.find('=');
       list.push_back({word.text.substr(0, equals), {}, word.mark, word.unknown});
       if (equals != std::string::npos) list.back().values.push_back(word.text.substr(equals + 1));
+    } else if (stands_alone(word, list)) {
+      list.push_back({word.unknown, {}, word.mark, word.unknown});
     } else if (!list.empty()) {
       list.back().values.push_back(word.text);
       if (!word.unknown.empty()) list.back().unknown = word.unknown;

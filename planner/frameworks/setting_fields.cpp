@@ -19,10 +19,12 @@ namespace {
 constexpr std::int64_t most = 1'000'000'000'000;  // larger than any size
 
 std::string value_of(const SetField& set) {
-  return set.values.empty() ? set.unknown : fmt::format("{}", fmt::join(set.values, ", "));
+  const std::string known = fmt::format("{}", fmt::join(set.values, ", "));
+  return known.empty() ? set.unknown : known;
 }
 
 std::string text_of(const SetField& set) {
+  if (set.field == set.unknown) return shortened(set.unknown, 100);
   return shortened(fmt::format("{} = {}", set.name.empty() ? set.field : set.name, value_of(set)),
                    100);
 }
@@ -118,7 +120,9 @@ void SettingsImport::leave_out(const std::string& written, std::string_view why)
 
 void SettingsImport::leave_out_rest() {
   job.asked.assign(fields_.asked().begin(), fields_.asked().end());
-  for (const auto& field : fields_.rest()) leave_out(field, "no key says it");
+  for (const auto& field : fields_.rest())
+    leave_out(field,
+              field.find('=') == field.npos ? "has no value in the script" : "no key says it");
 }
 
 }  // namespace planner

@@ -247,6 +247,10 @@ std::vector<SetField> flags_of(const ShellWords& words) {
       std::string name = word.text.substr(2, equals - 2);
       fields.push_back({trainers_field(name), {}, word.mark, "", std::move(name)});
       if (equals < word.text.size()) fields.back().values = {word.text.substr(equals + 1)};
+    } else if (!word.unknown.empty() && word.text.empty() && !fields.empty() &&
+               !fields.back().values.empty()) {
+      // Perhaps settings of its own: no value of one that has its value.
+      fields.push_back({word.unknown, {}, word.mark, word.unknown, ""});
     } else if (!fields.empty() && word.text.ends_with(".py")) {
       continue;  // the script that a launcher starts
     } else if (!fields.empty()) {

@@ -76,6 +76,15 @@ TEST_CASE("patterns that a script takes from outside are left out, not refused")
   CHECK(job.scenario.find("plan")->find("stage_layers") == nullptr);
 }
 
+TEST_CASE("arguments that the script takes from outside are named, after a switch too") {
+  const ImportedJob job = of_script(
+      "torchrun --nproc-per-node 8 pretrain_gpt.py --num-layers 8 --hidden-size 512 \\\n"
+      "  --num-attention-heads 8 --global-batch-size 64 $EXTRA --swiglu $MORE\n");
+  CHECK(job.scenario.find("training")->find("global_batch")->text == "64");
+  CHECK(job.left_out == std::vector<std::string>{"$EXTRA: has no value in the script",
+                                                 "$MORE: has no value in the script"});
+}
+
 TEST_CASE("a log becomes a scenario") {
   const ImportedJob job =
       planner::import_megatron(planner::read_megatron_log(megatron_runs::log, "x.log"));

@@ -367,6 +367,17 @@ TEST_CASE("a setting that is left out is listed once; the loss of fused kernels 
   CHECK(has_line_with(job.left_out, "--set training.loss=flash"));
 }
 
+TEST_CASE("what a command takes from outside leaves the settings before it as they are") {
+  const std::string begin =
+      "torchrun --nproc_per_node=8 run_clm.py --model_name_or_path a/b --block_size 1024 ";
+  const auto job = job_of(begin + "--gradient_checkpointing True $EXTRA\n");
+  CHECK(job.scenario.find("plan")->find("recompute")->text == "full");
+  CHECK(job.left_out == std::vector<std::string>{"$EXTRA: has no value in the script"});
+  CHECK_THROWS_WITH_AS(job_of(begin + "--gradient_checkpointing $GC\n"),
+                       doctest::Contains("'gradient_checkpointing = $GC' is no value"),
+                       costmodel::ConfigError);
+}
+
 TEST_CASE("the Trainer's arguments may be JSON") {
   const auto job = job_of(
       "{\"model_name_or_path\": \"Qwen/Qwen3-8B\", \"deepspeed\": \"ds_z2_config.json\",\n"

@@ -37,6 +37,19 @@ TEST_CASE("a list of arguments; the last of a repeated flag counts") {
       4);
 }
 
+TEST_CASE("arguments that are not known are no value of the flag before them") {
+  const auto run = read_megatron_script(
+      "python pretrain_gpt.py $HEAD --num-layers 2 $EXTRA --lr 1 ${MORE[@]} \\\n"
+      "  --graph-sizes 1 2 $SIZES --data-path 1 $A\n",
+      "x");
+  CHECK(run.find("--graph-sizes")->unknown == "$SIZES");
+  CHECK(run.find("--num-layers")->values == Strings{"2"});
+  CHECK(run.find("--num-layers")->unknown.empty());
+  CHECK(run.find("--data-path")->unknown == "$A");
+  for (const char* name : {"$HEAD", "$EXTRA", "$MORE"})
+    CHECK_MESSAGE(run.find(name) != nullptr, name);
+}
+
 TEST_CASE("short options and GPUs of #SBATCH lines size the job") {
   const auto world = [](const std::string& lines) {
     return read_megatron_script(lines + "\nsrun python pretrain_gpt.py --bf16", "x").world_size;
