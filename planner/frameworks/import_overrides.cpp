@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "costmodel/base/escape.hpp"
+#include "costmodel/base/letter_case.hpp"
 #include "planner/exchange/fitting_adapters.hpp"
 #include "planner/frameworks/import_megatron.hpp"
 #include "planner/frameworks/launcher_words.hpp"
@@ -39,7 +40,8 @@ class Translation {
   void translate() {
     for (const auto& set : text_.fields) {
       const auto rows = rows_of(set.field);
-      if (translate_special(set) || set.field.starts_with("peft.")) continue;
+      const bool adapters = set.field == "peft" || set.field.starts_with("peft.");
+      if (translate_special(set) || adapters) continue;
       if (!rows.empty()) {
         translate_row(*rows.front(), set);
       } else if (!is_harmless_override(set.field)) {
@@ -121,7 +123,7 @@ class Translation {
       case OverrideForm::together:
       case OverrideForm::import_value: break;
     }
-    if (value.empty() || value == "null") return;
+    if ((value.empty() && set.unknown.empty()) || value == "null") return;
     if (set.values.size() > 1) {
       add(word.flag, {fmt::format("[{}]", fmt::join(set.values, ","))}, set.mark, set.unknown);
     } else {
@@ -131,6 +133,10 @@ class Translation {
   }
 
   void add_switch(const OverrideWord& word, const SetField& set, bool said) {
+    if (!set.unknown.empty()) {
+      left_out.push_back(fmt::format("{}: {} has no value in the script", set.field, set.unknown));
+      return;
+    }
     const std::string value = set.values.empty() ? std::string() : set.values.front();
     if (said) add(word.flag, {}, set.mark);
     if (value != "true" && value != "false" && value != "null") {
@@ -269,24 +275,32 @@ Value adapted_products(const SetField& modules, ImportedJob& job) {
 // Those of `cfg.peft`; a rank that is not written is 32 (peft/lora.py).
 void read_adapters(const OverridesText& text, ImportedJob& job) {
   Value* training = job.scenario.find("training");
-  const bool adapts = std::ranges::any_of(
-      text.fields, [](const SetField& set) { return set.field.starts_with("peft."); });
-  if (!adapts || training == nullptr) return;
   Value tuning;
-  tuning.set("method", scalar_value("lora"));
-  tuning.set("rank", scalar_value("32"));
+  std::string kind;
   for (const SetField& set : text.fields) {
-    if (!set.field.starts_with("peft.") || set.values.empty()) continue;
+    if ((set.field != "peft" && !set.field.starts_with("peft.")) || set.values.empty()) continue;
     const std::string field = set.field.substr(set.field.find('.') + 1);
+    if (field == "class" || field == "peft") {
+      kind = lower_case(set.values.front());
+      tuning = {};
+    }
+    if (tuning.find("method") == nullptr) {
+      tuning.set("method", scalar_value("lora"));
+      tuning.set("rank", scalar_value("32"));
+      tuning.set("alpha", scalar_value(kind == "dora" ? "64" : "32"));
+    }
     if (field == "target_modules") {
       Value targets = adapted_products(set, job);
       if (!targets.items.empty()) tuning.set("targets", std::move(targets));
     } else if (field == "dim" || field == "alpha" || field == "dropout") {
       tuning.set(field == "dim" ? "rank" : field, scalar_value(set.values.front()));
-    } else if (field != "class") {
+    } else if (field != "class" && field != "peft") {
       job.left_out.push_back(written(set) + ": a key of ours is missing");
     }
   }
+  const bool none = kind == "null" || kind == "none";  // `cfg.peft = None`
+  if (training == nullptr || !tuning.is_map() || none) return;
+  if (kind.ends_with("dora")) job.left_out.emplace_back("peft dora: priced as lora");
   training->set("fine_tuning", std::move(tuning));
 }
 

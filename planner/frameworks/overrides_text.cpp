@@ -37,7 +37,7 @@ bool is_field(std::string_view text) {
   if (!std::ranges::all_of(text, is_field_letter)) return false;
   const std::size_t dot = text.find('.');
   if (dot == std::string_view::npos)
-    return text == "mixed_precision" || text == "ulysses_sequence_parallel_size";
+    return text == "mixed_precision" || text == "ulysses_sequence_parallel_size" || text == "peft";
   static const auto known = fmt::format(" {} ", framework_words("bridge").read_as("sections"));
   return dot + 1 < text.size() &&
          known.find(fmt::format(" {} ", text.substr(0, dot))) != std::string::npos;
@@ -214,8 +214,15 @@ void read_called_precision(std::string_view value, const Mark& mark, OverridesTe
   }
 }
 
-// The recipe that a file begins with, which may be one of its own, whose fields stand before this:
-// what every recipe of pretraining sets, but the bare one, counts less than all of them.
+// Before all that is set, so that it counts less: what every recipe of this kind sets.
+void add_usual(std::string_view function, const Mark& mark, OverridesText& out) {
+  OverridesText usual;
+  add_settings_of(function, mark, usual);
+  out.fields.insert(out.fields.begin(), usual.fields.begin(), usual.fields.end());
+}
+
+// The recipe that a file begins with, which may be one of its own, whose fields stand before this.
+// The bare recipe of pretraining sets nothing of the usual.
 void read_recipe(std::string_view value, const Mark& mark, OverridesText& out) {
   constexpr std::string_view with_batch = "_with_global_batch_size(";
   if (value.starts_with(with_batch) && value.ends_with(')')) {
@@ -225,12 +232,9 @@ void read_recipe(std::string_view value, const Mark& mark, OverridesText& out) {
     value = trimmed(arguments.front());
   }
   out.recipe = recipe_of(value);
-  if (out.recipe.find("_pretrain_") != std::string::npos &&
-      !out.recipe.starts_with("vanilla_gpt")) {
-    OverridesText usual;
-    add_settings_of("_pretrain_common", mark, usual);
-    out.fields.insert(out.fields.begin(), usual.fields.begin(), usual.fields.end());
-  }
+  if (out.recipe.find("_pretrain_") != std::string::npos && !out.recipe.starts_with("vanilla_gpt"))
+    add_usual("_pretrain_common", mark, out);
+  if (out.recipe.find("_peft_") != std::string::npos) add_usual("_peft_common", mark, out);
   const std::int64_t nodes = number_after(value, "num_nodes="),
                      each = number_after(value, "num_gpus_per_node=");
   if (nodes > 0 && each > 0) {
@@ -248,7 +252,8 @@ void read_line(std::string_view line, const Mark& mark, OverridesText& out) {
   const std::string_view name = trimmed(line.substr(0, equals));
   const std::string_view value = trimmed(line.substr(equals + 1));
   if (read_call(line, mark, out) || !std::ranges::all_of(name, is_field_letter)) return;
-  const bool recipe = value.find("pretrain_") != std::string_view::npos;
+  const bool recipe = value.find("pretrain_") != std::string_view::npos ||
+                      value.find("peft_") != std::string_view::npos;
   if ((name == "cfg" || name == "config" || name == "recipe") && recipe) {
     return read_recipe(value, mark, out);
   }
@@ -268,8 +273,13 @@ void read_line(std::string_view line, const Mark& mark, OverridesText& out) {
   }
 }
 
+// What makes adapters: "LoRA", "CanonicalLoRA", "DoRA", or a function of Bridge's.
+bool makes_adapters(std::string_view type) {
+  return type.ends_with("LoRA") || type.ends_with("DoRA") || type == "default_peft_config";
+}
+
 // "cfg.comm_overlap = CommOverlapConfig(tp_comm_overlap=True)" is a field an argument, and so is
-// "cfg.peft = LoRA(dim=8)".
+// "cfg.peft = LoRA(dim=8)", which a function of Bridge's makes of its name: ("lora", dim=8).
 bool read_configuration(std::string_view line, const Mark& mark, OverridesText& out) {
   line = trimmed(line);
   const std::size_t equals = line.find('='), call = line.find('(');
@@ -277,11 +287,15 @@ bool read_configuration(std::string_view line, const Mark& mark, OverridesText& 
   const std::string_view name = trimmed(line.substr(0, equals)),
                          type = trimmed(line.substr(equals + 1, call - equals - 1));
   const bool overlap = name.ends_with(".comm_overlap") && type == "CommOverlapConfig",
-             adapters = name.ends_with(".peft") && type.ends_with("LoRA");
+             scheme = type == "default_peft_config" && line[call + 1] != ')',
+             adapters = name.ends_with(".peft") && makes_adapters(type);
   if (!overlap && !adapters) return false;
   const std::string section(name.substr(name.rfind('.') + 1));
-  if (adapters) out.fields.push_back({"peft.class", {std::string(type)}, mark, ""});
-  for (const auto argument : arguments_of(line.substr(call + 1, line.size() - call - 2))) {
+  const auto arguments = arguments_of(line.substr(call + 1, line.size() - call - 2));
+  const std::string_view kind = scheme ? trimmed(arguments.front()) : type;
+  if (scheme && is_variable(kind)) return false;
+  if (adapters) out.fields.push_back({"peft.class", {item_of(kind)}, mark, ""});
+  for (const auto argument : arguments) {
     const std::size_t set = std::min(argument.find('='), argument.size());
     const std::string field(trimmed(argument.substr(0, set)));
     if (set == argument.size() || field.empty() || !std::ranges::all_of(field, is_field_letter))
@@ -310,14 +324,27 @@ int open_brackets(std::string_view line) {
   return open;
 }
 
+// "peft_cfg = LoRA(dim=8)" gives the adapters a name, which stands for `cfg.peft` from there on.
+std::string with_adapters(const std::string& statement, std::string& name) {
+  const std::string_view line = trimmed(statement);
+  const auto letter = [](char c) { return is_field_letter(c) && c != '.'; };
+  const auto end = static_cast<std::size_t>(std::ranges::find_if_not(line, letter) - line.begin());
+  const std::string_view first = line.substr(0, end), rest = line.substr(end);
+  if (rest.starts_with(" = ") && makes_adapters(rest.substr(3, rest.find('(') - 3))) name = first;
+  if (name.empty()) return statement;
+  if (line.ends_with(".peft = " + name)) return "";
+  return first == name ? fmt::format("cfg.peft{}", rest) : statement;
+}
+
 // A statement of a Python file may take several lines, as long as brackets are open.
 void read_python(const std::string& text, const std::string& file, OverridesText& out) {
   constexpr int most_lines = 200;
   std::istringstream lines(text);
-  std::string statement;
+  std::string statement, adapters;
   int number = 0, first = 1, open = 0;
   const auto end = [&] {
     const Mark mark{file, first, 1};
+    statement = with_adapters(statement, adapters);
     if (!read_configuration(statement, mark, out)) read_line(statement, mark, out);
     statement.clear();
     open = 0;
@@ -343,6 +370,9 @@ void read_commands(const ShellScript& script, OverridesText& out) {
     for (auto word = words.begin(); word != words.end(); ++word) {
       if (word->text == "--recipe" && std::next(word) != words.end())
         found.recipe = std::next(word)->text;
+      if (word->text == "--mode" && std::next(word) != words.end() &&
+          std::next(word)->text.ends_with("ora"))
+        found.fields.push_back({"peft", {std::next(word)->text}, word->mark, ""});
       if (!read_word(*word, found) && found.fields.empty()) before.push_back(*word);
     }
     const bool program = std::ranges::any_of(before, [](const ShellWord& word) {
@@ -351,6 +381,8 @@ void read_commands(const ShellScript& script, OverridesText& out) {
     if (found.fields.empty() && !program) continue;
     launcher = before;
     if (!found.recipe.empty()) out.recipe = found.recipe;
+    if (found.recipe.find("_peft_") != std::string::npos)
+      add_usual("_peft_common", words.front().mark, out);
     out.fields.insert(out.fields.end(), found.fields.begin(), found.fields.end());
   }
   const Launched launched = launched_by(script, launcher);

@@ -220,6 +220,44 @@ TEST_CASE("the adapters of a fine-tuning, on the stack that has them") {
   CHECK(usual.find("targets") == nullptr);
 }
 
+TEST_CASE("adapters by a name, by a function of Bridge's, by a recipe and by its mode") {
+  const auto of = [](const std::string& text, const char* file = "x.py") {
+    const auto job = planner::import_overrides("cfg.model.num_layers = 2\n" + text, file);
+    const auto* tuning = job.scenario.find("training")->find("fine_tuning");
+    if (tuning == nullptr) return std::string("none");
+    return tuning->find("rank")->text + " " + tuning->find("alpha")->text +
+           (job.left_out.empty() ? "" : " " + job.left_out.front());
+  };
+  const std::string named =
+      "    peft_cfg = default_peft_config(\"lora\")\n    cfg.peft = peft_cfg\n"
+      "    peft_cfg.dim = 8\n    peft_cfg.alpha = 16\n";
+  CHECK(of("cfg = _peft_common()\n" + named) == "8 16");
+  CHECK(of("    mine = LoRA(dim=4)\n    mine.alpha = 8\n    cfg.peft = mine\n") == "4 8");
+  CHECK(of("cfg = _peft_common()\n") == "32 32");
+  CHECK(of("cfg = _peft_common()\ncfg.peft = None\n") == "none");
+  CHECK(of("cfg.peft = default_peft_config(\"dora\")\n") == "32 64 peft dora: priced as lora");
+  // Each object has its own settings.
+  CHECK(of("cfg.peft = LoRA(dim=4)\ncfg.peft = LoRA(alpha=8)\n") == "32 8");
+  CHECK(of("cfg = _peft_common()\ncfg.peft = scheme\n") == "32 32 peft = scheme: it is computed");
+  CHECK(of("cfg.peft = make()\ncfg.peft.dim = 4\n") == "4 32 peft = make(): it is computed");
+  const auto run = [&](const std::string& arguments) {
+    return of("run_recipe.py " + arguments + " model.hidden_size=8\n", "x.sh");
+  };
+  CHECK(run("--recipe llama3_8b_peft_1gpu_config") == "32 32");
+  CHECK(run("--model llama3_8b --mode lora") == "32 32");
+  CHECK(run("--model llama3_8b --mode sft") == "none");
+}
+
+TEST_CASE("a word without a value in the script is named, not dropped") {
+  const auto job =
+      planner::import_overrides("run.py model.num_layers=2 model.sequence_parallel=$SP\n", "x.sh");
+  CHECK(job.left_out ==
+        std::vector<std::string>{"model.sequence_parallel: $SP has no value in the script"});
+  CHECK_THROWS_WITH_AS(
+      planner::import_overrides("run.py model.tensor_model_parallel_size=$TP\n", "x.sh"),
+      doctest::Contains("the script does not"), costmodel::ConfigError);
+}
+
 TEST_CASE("a switch that is neither true nor false is refused where it stands") {
   CHECK_THROWS_WITH_AS(
       planner::import_overrides("run.py \\\n model.sequence_parallel=yes\n", "x.sh"),
