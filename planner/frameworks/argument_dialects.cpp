@@ -202,7 +202,6 @@ void add_swift_defaults(Dialect& in) {
   }
   const std::string type = in.word("torch_dtype", "bfloat16");
   if (!in.on("fp16") && type != "float32") in.add_usual(type == "float16" ? "--fp16" : "--bf16");
-  if (!in.on("accumulate_allreduce_grads_in_fp32")) in.add("--grad-reduce-in-bf16");
 }
 
 // "${.hidden_size}" stands for the setting of that name next to it.

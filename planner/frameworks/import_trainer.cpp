@@ -173,6 +173,8 @@ class TrainerImport : public SettingsImport {
     };
     if (kept("offload_optimizer_device")) offload_ = "optimizer";
     if (kept("offload_param_device")) offload_ = "parameters";
+    // DeepSpeed-Chat's switch for both (dschat/utils/ds_utils.py).
+    if (truth("offload", false)) offload_ = zero_ == 3 ? "parameters" : "optimizer";
   }
 
   // A strategy by its name, or by its number in torch's ShardingStrategy, as accelerate's older
@@ -256,8 +258,15 @@ class TrainerImport : public SettingsImport {
   void read_devices() {
     miss_cluster(job);
     const std::int64_t tp = tp_ = fields_.number("tp_size", 1), cp = cp_ = context_ranks();
-    const std::int64_t nodes = fields_.number("num_machines", 1);
-    std::int64_t devices = fields_.number("num_processes", from_.devices, 0);
+    const std::int64_t nodes = fields_.number("num_machines", from_.nodes);
+    const bool one = from_.alone || lower_case(fields_.word("distributed_type", "")) == "no";
+    if (from_.alone && from_.devices > 1) {
+      job.left_out.push_back(
+          fmt::format("{} visible devices without NPROC_PER_NODE are of one process, which puts "
+                      "layers on each in turn (device_map): priced as one device",
+                      from_.devices));
+    }
+    std::int64_t devices = fields_.number("num_processes", one ? 1 : from_.devices, 0);
     std::int64_t replicas = fields_.number("dp_replicate_size", 1);
     const std::int64_t sharded = fields_.number("dp_shard_size", 1);
     // axolotl's ranks of experts have samples of their own, as replicas do.
@@ -305,13 +314,17 @@ class TrainerImport : public SettingsImport {
                fmt::format("the sequences of an iteration: {} of each data-parallel rank",
                            product({micro, job.accumulation})));
     }
-    const std::int64_t length = fields_.number("max_length", from_.defaults.sequence, 0);
+    std::int64_t length = fields_.number("max_length", from_.defaults.sequence, 0);
+    // What TRL's trainers that sample have in its place.
+    const std::int64_t prompt = fields_.number("max_prompt_length", 0, 0);
+    const bool sampled = prompt > 0;
+    if (sampled) length = prompt + fields_.number("max_completion_length", 512, 0);
     if (length == 0) {
       miss_key(job, "training", "sequence", "tokens of a sequence: --set training.sequence=N");
       assume_sequence(job);
     } else {
       put("training", "sequence", length);
-      assume("max_length", std::to_string(length));
+      if (!sampled) assume("max_length", std::to_string(length));
     }
     if (truth("packing", false)) {
       job.notes.emplace_back(
@@ -329,14 +342,16 @@ class TrainerImport : public SettingsImport {
     const std::string type = lower_case(fields_.word("torch_dtype", ""));
     const std::string mixed = lower_case(fields_.word("mixed_precision", ""));
     if (truth("fp8", false)) return "fp8";  // bf16: true is then of the rest
-    if (truth("bf16", false) || mixed == "bf16" || type == "bfloat16") return "bf16";
-    if (truth("fp16", false) || mixed == "fp16" || type == "float16") return "fp16";
+    if (truth("bf16", false) || mixed == "bf16" || type.starts_with("bf")) return "bf16";
+    if (truth("fp16", false) || mixed == "fp16" || type == "float16" || type == "fp16")
+      return "fp16";
     if (mixed == "fp8") return "fp8";
     if (truth("pure_bf16", false)) {
       leave_out(fields_.written("pure_bf16"),
                 "taken as bf16 with fp32 weights, which keeps 8 bytes a trained parameter more");
       return "bf16";
     }
+    if (fields_.find("data_split") != nullptr) return "fp16";  // DeepSpeed-Chat's --dtype
     if (from_.format == JobFormat::ms_swift || from_.format == JobFormat::accelerate) return "bf16";
     return fields_.has("fp16") || fields_.has("bf16") || mixed == "no" || type == "float32"
                ? "fp32"
@@ -455,7 +470,9 @@ class TrainerImport : public SettingsImport {
   // Which products have adapters; names of other families' layers are left out.
   Value targets() {
     const auto names = target_names();
+    const SetField* rank = fields_.find("lora_r");
     const bool all = truth("lora_target_linear", false) ||
+                     (rank != nullptr && rank->name == "lora_dim") ||  // of DeepSpeed-Chat
                      std::ranges::any_of(names, [](const std::string& name) {
                        return name == "all" || name == "all-linear";
                      });
@@ -519,8 +536,10 @@ class TrainerImport : public SettingsImport {
     std::string adapter = lower_case(fields_.word("adapter", ""));
     // axolotl's settings of adapters are of none without this one.
     if (adapter.empty() && job.format == JobFormat::axolotl) adapter = "full";
-    if (adapter.empty())
-      adapter = truth("use_peft", false) || fields_.has("lora_r") ? "lora" : from_.defaults.adapter;
+    if (adapter.empty()) {
+      const bool adapts = truth("use_peft", false) || fields_.number("lora_r", 0, 0) > 0;
+      adapter = adapts ? "lora" : from_.defaults.adapter;
+    }
     bool four = reads_four_bits();
     const bool frozen = adapter != "full" && adapter != "none" && adapter != "null";
     if (frozen && !four && !eight_bits_) four = quantised_by_name();
@@ -566,8 +585,16 @@ class TrainerImport : public SettingsImport {
   void read_recomputation() {
     const bool usual =
         from_.defaults.checkpointing && !truth("disable_gradient_checkpointing", false);
-    const bool checkpoints = truth("gradient_checkpointing", usual) ||
-                             truth("fsdp_config.activation_checkpointing", false);
+    const SetField* set = fields_.find("gradient_checkpointing");
+    bool checkpoints = truth("gradient_checkpointing", usual) ||
+                       truth("fsdp_config.activation_checkpointing", false);
+    if (usual && !checkpoints && job.format == JobFormat::llama_factory &&
+        set->name == set->field) {
+      checkpoints = true;
+      job.notes.emplace_back(
+          "LLaMA-Factory checkpoints unless disable_gradient_checkpointing is true, whatever "
+          "gradient_checkpointing is");
+    }
     put("plan", "recompute", checkpoints ? "full" : "none");
     const std::string way = lower_case(fields_.written("gradient_checkpointing"));
     if (way.find("offload") != std::string::npos) {

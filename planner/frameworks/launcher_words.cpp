@@ -124,7 +124,8 @@ Launched launched_by_variables(const ShellScript& script, std::size_t command) {
   const auto visible = all.find("CUDA_VISIBLE_DEVICES");
   if (visible == all.end() || visible->second.size() != 1) return out;
   const std::string& list = visible->second.front().text;
-  if (!list.empty()) out.world_size = out.per_node = 1 + std::ranges::count(list, ',');
+  out.visible = !list.empty();
+  if (out.visible) out.world_size = out.per_node = 1 + std::ranges::count(list, ',');
   return out;
 }
 

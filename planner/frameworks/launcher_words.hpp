@@ -14,6 +14,7 @@ struct Launched {
   std::int64_t per_node = 0;    // of them on a node; 0: not said
   std::int64_t nodes = 0;       // where the processes of one are not known
   bool by_variable = false;     // world_size is that of the script's WORLD_SIZE
+  bool visible = false;         // world_size is that of the devices in CUDA_VISIBLE_DEVICES
 };
 
 // Of a world size by_variable.

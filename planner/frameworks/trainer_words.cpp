@@ -31,8 +31,12 @@ TrainerDefaults defaults_of(JobFormat format) {
       return {.sequence = 2048, .checkpointing = true, .adapter = "lora", .alpha = 0};
     // ms-swift: swift/arguments/tuner_args.py, swift/trainers/arguments.py.
     case JobFormat::ms_swift:
-      return {
-          .micro_batch = 1, .checkpointing = true, .adapter = "lora", .alpha = 32, .dropout = 0.05};
+      return {.micro_batch = 1,
+              .checkpointing = true,
+              .adapter = "lora",
+              .alpha = 32,
+              .dropout = 0.05,
+              .context = "ulysses"};
     case JobFormat::axolotl: return {.micro_batch = 1, .sequence = 512, .alpha = 0};
     // transformers' TrainingArguments; adapters as TRL's ModelConfig.
     default: return {.rank = 16, .alpha = 32, .dropout = 0.05, .double_quantization = false};
@@ -60,11 +64,26 @@ TrainerDefaults defaults_of(JobFormat format, const std::string& document) {
           .context = "ulysses"};
 }
 
+// TRL's own configurations are the Trainer's but for these (trl/trainer/base_config.py,
+// sft_config.py, dpo_config.py); the prompts of those that sample have no limit.
+TrainerDefaults defaults_of_trl(const std::string& method) {
+  TrainerDefaults defaults = defaults_of(JobFormat::trainer);
+  defaults.checkpointing = true;
+  const bool samples = method == "grpo" || method == "rloo" || method == "ppo" || method == "gkd";
+  defaults.sequence = samples ? 0 : 1024;
+  return defaults;
+}
+
 // "fsdp_config.fsdp_offload_params" and "fsdp_config.offload_params" are the same.
 std::string trainers_field(std::string field) {
   std::ranges::replace(field, '-', '_');
   if (const auto ours = framework_words("trainer").read_as(field); ours != field)
     return std::string(ours);
+  // A map of DeepSpeed's in place of its file.
+  if (constexpr std::string_view own = "deepspeed."; field.starts_with(own)) {
+    const std::string inner = trainers_field(field.substr(own.size()));
+    return field.ends_with(inner) ? field : inner;
+  }
   constexpr std::string_view map = "fsdp_config.", prefix = "fsdp_";
   if (field.starts_with("fsdp_config.fsdp_")) field.erase(map.size(), prefix.size());
   // accelerate launch has the fields of the map as flags.
@@ -105,6 +124,12 @@ std::optional<JobFormat> format_of_command(const ShellWords& words) {
                                                          : JobFormat::trainer;
 }
 
+// LLaMA-Factory's max_length is that of what it generates; cutoff_len is a sample's.
+void name_generation(std::vector<SetField>& fields) {
+  for (SetField& field : fields)
+    if (field.name == "max_length") field.field = "generation_max_length";
+}
+
 // The settings of YAML in the Trainer's words.
 std::vector<SetField> trainers_fields(std::vector<SetField> fields, JobFormat format) {
   for (SetField& field : fields) {
@@ -113,6 +138,12 @@ std::vector<SetField> trainers_fields(std::vector<SetField> fields, JobFormat fo
     if (format == JobFormat::axolotl && field.name == "batch_size") continue;
     field.field = trainers_field(field.field);
   }
+  const auto maps = std::ranges::find_if(
+      fields, [](const SetField& field) { return field.name.starts_with("deepspeed."); });
+  // Without a word of it nothing is sharded (DeepSpeed, runtime/zero/config.py).
+  if (maps != fields.end())
+    fields.insert(fields.begin(), {"zero_stage", {"0"}, maps->mark, "", "zero_stage"});
+  if (format == JobFormat::llama_factory) name_generation(fields);
   return fields;
 }
 
@@ -157,8 +188,8 @@ void add_named_files(std::vector<SetField>& fields, const std::string& file) {
 
 // "dpo" of "dpo", "run_dpo" and "dpo_lora"; empty: a name with no method of TRL's.
 std::string method_in(const std::string& name) {
-  for (const std::string_view method :
-       {"dpo", "orpo", "kto", "cpo", "ppo", "grpo", "rloo", "gkd", "reward", "xpo", "nash_md"}) {
+  for (const std::string_view method : {"dpo", "orpo", "kto", "cpo", "ppo", "grpo", "rloo", "gkd",
+                                        "reward", "xpo", "nash_md", "sft"}) {
     const std::size_t at = name.find(method);
     const auto edge = [&](std::size_t c) {
       return c >= name.size() || std::isalpha(static_cast<unsigned char>(name[c])) == 0;
@@ -183,11 +214,21 @@ std::string method_of(const ShellWords& command) {
 // No setting of TRL's, nor of LLaMA-Factory's second format, names the method, which is the
 // program's: files of them are called after it, or lie in a folder that is
 // (recipes/smollm2/dpo/config.yaml).
-void add_method_of_file(std::vector<SetField>& fields, const std::string& file) {
+std::string add_method_of_file(std::vector<SetField>& fields, const std::string& file) {
   std::string method = method_in(stem_of(file));
   if (method.empty()) method = method_in(file_name_of(folder_of(file)));
   if (!method.empty())
     fields.insert(fields.begin(), {"stage", {method}, {file, 0, 0}, "", "the file's name"});
+  return method;
+}
+
+// Of TRL: called after a method, or with settings that the Trainer lacks. `file`: no command, whose
+// program may have any.
+bool is_of_trl(const std::string& method, const std::vector<SetField>& fields, bool file) {
+  return !method.empty() || std::ranges::any_of(fields, [&](const SetField& field) {
+    return field.name == "use_peft" ||
+           (file && (field.name == "max_length" || field.name == "packing"));
+  });
 }
 
 TrainerJob of_command(const std::string& text, const std::string& file) {
@@ -206,14 +247,21 @@ TrainerJob of_command(const std::string& text, const std::string& file) {
                         "give that file");
     }
     std::vector<SetField> fields = flags_of(command);
+    if (*format == JobFormat::llama_factory) name_generation(fields);
+    const std::string method = method_of(command);
+    const bool trl = *format == JobFormat::trainer && is_of_trl(method, fields, false);
     add_named_files(fields, file);
-    if (const std::string method = method_of(command); !method.empty())
+    if (!method.empty())
       fields.insert(fields.begin(), {"stage", {method}, command.front().mark, "", "stage"});
-    TrainerJob job{
-        *format, defaults_of(*format), {std::move(fields), framework_words("trainer").harmless}};
+    TrainerJob job{*format,
+                   trl ? defaults_of_trl(method) : defaults_of(*format),
+                   {std::move(fields), framework_words("trainer").harmless}};
     Launched launched = launched_by(script, command);
     if (launched.world_size == 0) launched = launched_by_variables(script, at);
     job.devices = launched.world_size;
+    if (launched.per_node > 0) job.nodes = launched.world_size / launched.per_node;
+    // It starts one process a device where one of the variables asks for them (swift/cli/main.py).
+    job.alone = command.front().text == "swift" && launched.visible;
     return job;
   }
   throw ConfigError({file, 0, 0}, "has no command that trains", "give the script that does");
@@ -228,6 +276,7 @@ std::optional<JobFormat> yaml_format(const std::string& text) {
   if (has_line(text, "base_model:")) return JobFormat::axolotl;
   if (holds_factory_v1(text)) return JobFormat::llama_factory;
   if (is_yaml(text, {"finetuning_type:", "cutoff_len:"})) return JobFormat::llama_factory;
+  if (is_yaml(text, {"tuner_type:", "train_type:"})) return JobFormat::ms_swift;
   if (is_yaml(text, {"model_name_or_path:", "per_device_train_batch_size:"}))
     return is_yaml(text, {"stage:", "template:"}) ? JobFormat::llama_factory : JobFormat::trainer;
   const bool json =
@@ -290,7 +339,11 @@ TrainerJob read_trainer_job(const std::string& text, const std::string& file, Jo
   if (!yaml_format(document)) return of_command(text, file);
   std::vector<SetField> fields = trainers_fields(read_yaml(document, file), format);
   const bool second = holds_factory_v1(document);
-  if (format == JobFormat::trainer || second) add_method_of_file(fields, file);
+  TrainerDefaults defaults = defaults_of(format, document);
+  if (format == JobFormat::trainer || second) {
+    const std::string method = add_method_of_file(fields, file);
+    if (!second && is_of_trl(method, fields, true)) defaults = defaults_of_trl(method);
+  }
   const SetField* quantizer = last_of(fields, "quant_config.name");
   const bool four = second && quantizer != nullptr && quantizer->values.front() == "bnb";
   // Which its bitsandbytes takes where no number is written (model_plugins/quantization.py).
@@ -310,7 +363,7 @@ TrainerJob read_trainer_job(const std::string& text, const std::string& file, Jo
   }
   add_named_files(fields, file);
   return {format,
-          defaults_of(format, document),
+          defaults,
           {std::move(fields), framework_words("trainer").harmless},
           launched.world_size};
 }

@@ -34,6 +34,8 @@ struct TrainerJob {
   TrainerDefaults defaults;
   SettingFields fields;
   std::int64_t devices = 0;  // 0: not written
+  std::int64_t nodes = 1;    // of these
+  bool alone = false;        // one process has all of them
 };
 
 // "--lora_target q_proj v_proj" has two values, "--bf16" the value true.

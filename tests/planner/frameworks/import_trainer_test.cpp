@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <string>
+#include <vector>
 
 #include "costmodel/base/error.hpp"
 #include "planner/frameworks/trainer_words.hpp"
@@ -356,6 +357,113 @@ TEST_CASE("TRL: PEFT's usual targets; what a script is called after is no superv
   const auto sampled = job_of("accelerate launch grpo.py --num_generations 8" + job);
   CHECK(micro(sampled) == "2");
   CHECK(has_line_with(sampled.left_out, "sampling, which may take most of a step"));
+}
+
+namespace {
+
+// "KEY=VALUE" of these keys of a part, "-" for one that is not there.
+std::string keys_of(const ImportedJob& job, const char* part, std::vector<const char*> keys) {
+  std::string all;
+  for (const char* key : keys) {
+    const auto* value = job.scenario.find(part)->find(key);
+    all += (all.empty() ? "" : " ") + (value == nullptr ? "-" : value->text);
+  }
+  return all;
+}
+
+}  // namespace
+
+TEST_CASE("TRL checkpoints of itself and takes 1,024 tokens; the Trainer does neither") {
+  const std::string model = " --model_name_or_path a/b --per_device_train_batch_size 2";
+  for (const char* launch : {"trl sft", "python trl/scripts/dpo.py", "accelerate launch run_sft.py",
+                             "torchrun train.py --use_peft"}) {
+    const auto job = job_of(launch + model + "\n");
+    CHECK_MESSAGE(keys_of(job, "plan", {"recompute"}) == "full", launch);
+    CHECK_MESSAGE(keys_of(job, "training", {"sequence"}) == "1024", launch);
+  }
+  const auto off = job_of("trl sft" + model + " --gradient_checkpointing False\n");
+  CHECK(keys_of(off, "plan", {"recompute"}) == "none");
+  CHECK(keys_of(job_of("model_name_or_path: a/b\nmax_length: 512\n"), "plan", {"recompute"}) ==
+        "full");
+  const auto plain = job_of("torchrun run_clm.py --block_size 512" + model + "\n");
+  CHECK(keys_of(plain, "plan", {"recompute"}) == "none");
+  const auto glue = job_of("torchrun run_glue_no_trainer.py --max_length 128" + model + "\n");
+  CHECK(keys_of(glue, "plan", {"recompute"}) == "none");
+  // Prompts have no limit of their own.
+  const auto sampled = job_of("trl grpo" + model + "\n");
+  CHECK(keys_of(sampled, "plan", {"recompute"}) == "full");
+  CHECK(keys_of(sampled, "training", {"sequence"}) == "REPLACE");
+  const auto limited =
+      job_of("trl grpo" + model + " --max_prompt_length 1024 --max_completion_length 7168\n");
+  CHECK(keys_of(limited, "training", {"sequence"}) == "8192");
+}
+
+TEST_CASE("LLaMA-Factory's samples are cut by cutoff_len; it checkpoints unless it is disabled") {
+  const std::string file =
+      "model_name_or_path: a/b\nstage: sft\nfinetuning_type: full\ncutoff_len: 4096\n";
+  const auto job = job_of(file + "max_length: 512\ngradient_checkpointing: false\n");
+  CHECK(keys_of(job, "training", {"sequence"}) == "4096");
+  CHECK(keys_of(job, "plan", {"recompute"}) == "full");
+  CHECK(has_line_with(job.notes, "disable_gradient_checkpointing"));
+  CHECK(keys_of(job_of(file + "disable_gradient_checkpointing: true\n"), "plan", {"recompute"}) ==
+        "none");
+  CHECK(keys_of(job_of("llamafactory-cli train --stage sft --finetuning_type full --cutoff_len 64 "
+                       "--max_length 8\n"),
+                "training", {"sequence"}) == "64");
+}
+
+TEST_CASE("a map of DeepSpeed in place of its file") {
+  for (const char* file : {"model_name_or_path: a/b\nstage: sft\nfinetuning_type: full\n",
+                           "base_model: a/b\nmicro_batch_size: 1\n"}) {
+    const auto job = job_of(file + std::string("deepspeed:\n  bf16: {enabled: true}\n"
+                                               "  zero_optimization:\n    stage: 3\n"
+                                               "    offload_optimizer: {device: cpu}\n"));
+    CHECK(keys_of(job, "plan", {"zero", "offload"}) == "3 optimizer");
+    CHECK(keys_of(job, "training", {"stack"}) == "deepspeed");
+    CHECK(job.left_out.empty());
+    const auto none = job_of(file + std::string("deepspeed:\n  bf16: {enabled: true}\n"));
+    CHECK(keys_of(none, "plan", {"zero"}) == "0");
+  }
+}
+
+TEST_CASE("one process where nothing starts more: ms-swift's, and accelerate's NO") {
+  const std::string run = "swift sft --model a/b --gradient_accumulation_steps 2";
+  const auto spread = job_of("CUDA_VISIBLE_DEVICES=0,1,2,3 \\\n" + run + "\n");
+  CHECK(keys_of(spread, "plan", {"dp"}) == "1");
+  CHECK(keys_of(spread, "training", {"global_batch"}) == "2");
+  CHECK(has_line_with(spread.left_out, "4 visible devices"));
+  const auto launched = job_of(
+      "CUDA_VISIBLE_DEVICES=0,1 accelerate launch swift/cli/sft.py --model a/b --max_length 512\n");
+  CHECK(keys_of(launched, "plan", {"dp"}) == "2");
+  const auto each = job_of("NPROC_PER_NODE=4 CUDA_VISIBLE_DEVICES=0,1,2,3 " + run + "\n");
+  CHECK(keys_of(each, "plan", {"dp"}) == "4");
+  CHECK(each.left_out.empty());
+  // Key-value heads that are a multiple of the ranks are exchanged.
+  const auto context = job_of("NPROC_PER_NODE=8 " + run + " --sequence_parallel_size 8\n");
+  CHECK(keys_of(context, "plan", {"cp", "cp_comm"}) == "8 a2a");
+  const auto no = job_of("distributed_type: \"NO\"\nmixed_precision: bf16\n");
+  CHECK(keys_of(no, "cluster", {"devices"}) == "1");
+}
+
+TEST_CASE("shards within each of two nodes, and DeepSpeed-Chat's words") {
+  const auto hybrid = job_of(
+      "torchrun --nnodes 2 --nproc_per_node 8 run_clm.py --model_name_or_path a/b --block_size 512 "
+      "--fsdp \"hybrid_shard auto_wrap\"\n");
+  CHECK(keys_of(hybrid, "plan", {"dp", "dp_replicate"}) == "16 2");
+  const auto chat = job_of(
+      "deepspeed --num_gpus 8 main.py --model_name_or_path a/b --data_split 2,4,4 --max_seq_len "
+      "512 --zero_stage 3 --deepspeed --offload --lora_dim 128 --lora_module_name layers.\n");
+  CHECK(keys_of(chat, "training", {"sequence", "precision"}) == "512 fp16");
+  CHECK(keys_of(chat, "plan", {"zero", "offload"}) == "3 parameters");
+  CHECK(tuning_of(chat).find("rank")->text == "128");
+  CHECK(tuning_of(chat).find("targets")->text == "all-linear");
+  CHECK(chat.left_out.empty());
+  const auto none =
+      job_of("deepspeed main.py --model_name_or_path a/b --data_split 1 --lora_dim 0");
+  CHECK(tuning_of(none).find("method")->text == "full");
+  const auto wide =
+      job_of("deepspeed main.py --model_name_or_path a/b --data_split 1 --dtype bf16");
+  CHECK(keys_of(wide, "training", {"precision"}) == "bf16");
 }
 
 TEST_CASE("a setting that is left out is listed once; the loss of fused kernels is named") {
