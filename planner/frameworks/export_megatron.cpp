@@ -394,6 +394,8 @@ void write_optimizer(const ParallelPlan& p, const TrainingSpec& t, Writer& out) 
   if (p.shards_states_further()) out.put("--outer-dp-sharding-strategy", outer_sharding_name(p));
   out.flag("--use-megatron-fsdp");
   out.put("--data-parallel-sharding-strategy", p.zero == 2 ? "optim_grads" : "optim_grads_params");
+  if (t.gradient_precision == Precision::fp32 && t.precision != Precision::fp32)
+    out.put("--megatron-fsdp-main-grads-dtype", "fp32");
   out.put("--ckpt-format", "fsdp_dtensor");
   out.flag("--init-model-with-meta-device");
   out.note_if(p.tp > 1,

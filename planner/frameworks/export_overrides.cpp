@@ -182,6 +182,8 @@ OverrideExport export_overrides(const MegatronExport& exported, const Scenario& 
   const bool deepep =
       target == OverrideTarget::nemo && backend != arguments.end() && backend->second == "deepep";
   if (deepep) arguments.erase(backend);
+  // NeMo's core reduces in fp32 with Megatron-FSDP as without.
+  if (target == OverrideTarget::nemo) arguments.erase("--megatron-fsdp-main-grads-dtype");
   Fields fields(std::move(arguments), target);
   fields.write_table();
   if (deepep) fields.put("model.config.moe_enable_deepep", "true");

@@ -171,7 +171,9 @@ std::vector<std::string> write_for(const FrameworkVersion& version, FrameworkCal
       return is_word(argument, word.flag) && (word.with.empty() || holds(before, word.with));
     });
     const std::string flag = flag_of(argument);
-    if (other != version.instead.end()) {
+    if (other != version.instead.end() && other->use.empty()) {
+      argument.clear();  // of itself
+    } else if (other != version.instead.end()) {
       argument = "--" + other->use + argument.substr(other->flag.size() + 2);
       notes.push_back(fmt::format("{} has --{} for --{}", version.title, other->use, other->flag));
     } else if (!version.has_flag(flag)) {
@@ -179,6 +181,7 @@ std::vector<std::string> write_for(const FrameworkVersion& version, FrameworkCal
                         "export for a later version, or plan without what it stands for");
     }
   }
+  std::erase(call.arguments, "");
   refuse_clashes(version, call.arguments);
   for (const UnsetVariable& rule : version.unset) {
     const auto is_it = [&](const std::string& one) { return one.starts_with(rule.name + "="); };

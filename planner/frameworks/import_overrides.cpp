@@ -353,6 +353,8 @@ ImportedJob import_overrides(const std::string& text, const std::string& file) {
   translation.translate();
   const bool nemo = holds_nemo_overrides(text);
   translation.arguments.stack = noted_stack(text, nemo ? megatron_stack : bridge_stack);
+  if (nemo && translation.arguments.find("--accumulate-allreduce-grads-in-fp32") != nullptr)
+    translation.arguments.list.push_back({"--megatron-fsdp-main-grads-dtype", {"fp32"}, {}, ""});
   ImportedJob job = import_megatron(translation.arguments);
   job.format = nemo ? JobFormat::nemo : JobFormat::bridge;
   job.left_out.insert(job.left_out.end(), translation.left_out.begin(), translation.left_out.end());

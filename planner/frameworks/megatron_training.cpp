@@ -29,16 +29,35 @@ std::string precision_of(MegatronImport& in) {
   return bf16 ? "bf16" : half ? "fp16" : "fp32";
 }
 
+// A log has torch's names, and none where a type follows from others.
+std::string type_of(MegatronImport& in, std::string_view flag, std::string_view otherwise) {
+  std::string name = in.text(flag, otherwise);
+  name.erase(0, name.find('.') + 1);
+  return name == "bfloat16"  ? "bf16"
+         : name == "float16" ? "fp16"
+         : name == "float32" ? "fp32"
+                             : name;
+}
+
 // bf16 accumulates and reduces in fp32 unless told otherwise; fp16 the other way round.
+// Megatron-FSDP of core 0.17 and later keeps gradients in the type of the parameters.
+std::string gradients_of(MegatronImport& in, const std::string& precision) {
+  const bool wide = in.has("--accumulate-allreduce-grads-in-fp32"), half = precision == "fp16";
+  const bool narrow = in.has("--grad-reduce-in-bf16"),
+             main = type_of(in, "--main-grads-dtype", "fp32") == "bf16",
+             newer = in.arguments().find("--megatron-fsdp-main-params-dtype") != nullptr ||
+                     in.has("--megatron-fsdp-main-grads-dtype");
+  const std::string sharded = type_of(in, "--megatron-fsdp-main-grads-dtype", "auto");
+  if (in.has("--use-megatron-fsdp") && precision != "fp32" && (newer || !in.arguments().from_log))
+    return sharded != "auto" ? sharded : half ? "fp16" : "bf16";
+  if (half) return wide ? "fp32" : "fp16";
+  return (narrow || main) && !wide ? "bf16" : "fp32";
+}
+
 void read_precisions(MegatronImport& in) {
   const std::string precision = precision_of(in);
   in.put("training.precision", precision);
-  const bool wide = in.has("--accumulate-allreduce-grads-in-fp32");
-  const bool narrow = in.has("--grad-reduce-in-bf16");
-  const bool half = precision == "fp16";
-  in.put("training.gradient_precision", half              ? (wide ? "fp32" : "fp16")
-                                        : narrow && !wide ? "bf16"
-                                                          : "fp32");
+  in.put("training.gradient_precision", gradients_of(in, precision));
   const bool reuse = in.has("--reuse-grad-buf-for-mxfp8-param-ag");
   if (in.has("--fp8-param-gather"))
     in.put("training.parameter_gather_precision", reuse ? "mxfp8" : "fp8");

@@ -133,6 +133,8 @@ TEST_CASE("ZeRO, recomputation, overlap, precision") {
   CHECK(has(two.arguments, "--ckpt-format fsdp_dtensor"));
   CHECK(has(two.arguments, "--init-model-with-meta-device"));
   CHECK(has(two.environment, "CUDA_DEVICE_MAX_CONNECTIONS=8"));
+  CHECK(has(two.arguments, "--megatron-fsdp-main-grads-dtype fp32"));
+  CHECK_FALSE(has(one, "--megatron-fsdp-main-grads-dtype fp32"));
   const auto hybrid = with([](auto&, auto& p) {
     p.zero = 3;
     p.dp_replicate = 2;

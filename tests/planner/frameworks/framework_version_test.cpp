@@ -61,6 +61,10 @@ TEST_CASE("words of another release, with what differs") {
   REQUIRE(notes.size() == 1);
   CHECK(notes[0] ==
         "Megatron-LM core 0.18.2 has --moe-hybridep-num-sms for --moe-flex-dispatcher-num-sms");
+  // Its gradients are of this type without the flag.
+  const Strings sharded{"--megatron-fsdp-main-grads-dtype fp32", "--bf16"};
+  CHECK(in("core-0.16", sharded) == Strings{"--bf16"});
+  CHECK(in("core-0.17", sharded) == sharded);
   CHECK(in("core-0.15",
            {"--moe-flex-dispatcher-backend deepep", "--moe-flex-dispatcher-num-sms 20"}) ==
         Strings{"--moe-enable-deepep", "--moe-deepep-num-sms 20"});

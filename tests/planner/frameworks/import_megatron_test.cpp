@@ -85,6 +85,38 @@ TEST_CASE("arguments that the script takes from outside are named, after a switc
                                                  "$MORE: has no value in the script"});
 }
 
+TEST_CASE("the type of gradients: of the precision-aware optimizer, and of Megatron-FSDP") {
+  const auto type = [](const std::string& flags) {
+    const auto job = of_script(
+        "torchrun --nproc-per-node 8 pretrain_gpt.py --num-layers 8 --hidden-size 512 --bf16 " +
+        flags + "\n");
+    CHECK(job.left_out.empty());
+    return job.scenario.find("training")->find("gradient_precision")->text;
+  };
+  const std::string sharded = "--use-megatron-fsdp --data-parallel-sharding-strategy optim_grads ";
+  CHECK(type("") == "fp32");
+  CHECK(type("--use-precision-aware-optimizer --main-grads-dtype bf16") == "bf16");
+  CHECK(type("--use-precision-aware-optimizer --main-grads-dtype fp32") == "fp32");
+  CHECK(type(sharded) == "bf16");
+  CHECK(type(sharded + "--accumulate-allreduce-grads-in-fp32") == "bf16");
+  CHECK(type(sharded + "--megatron-fsdp-main-grads-dtype fp32") == "fp32");
+  // Before core 0.17 the flag of all gradients decided.
+  const std::string table =
+      "  bf16 .... True\n  num_layers .... 2\n  use_megatron_fsdp .... True\n"
+      "  accumulate_allreduce_grads_in_fp32 .... True\n";
+  const auto logged = [&](const std::string& more) {
+    const auto text = "------------ arguments ------------\n" + table + more +
+                      "-------- end of arguments ---------\n";
+    return planner::import_megatron(planner::read_megatron_log(text, "x.log"))
+        .scenario.find("training")
+        ->find("gradient_precision")
+        ->text;
+  };
+  CHECK(logged("") == "fp32");
+  CHECK(logged("  megatron_fsdp_main_params_dtype .... torch.float32\n") == "bf16");
+  CHECK(logged("  megatron_fsdp_main_grads_dtype .... torch.float32\n") == "fp32");
+}
+
 TEST_CASE("a log becomes a scenario") {
   const ImportedJob job =
       planner::import_megatron(planner::read_megatron_log(megatron_runs::log, "x.log"));
