@@ -29,6 +29,10 @@ const Program& program_of(TrainerTarget target) {
   return programs[static_cast<std::size_t>(target)];
 }
 
+bool has_flash_loss(const Scenario& s) {
+  return s.training.stack.kernels.loss == LossKernel::flash;
+}
+
 void check_sizes(const Scenario& s, const ParallelPlan& p, TrainerTarget target, Refusals& r) {
   const bool factory = target == TrainerTarget::llama_factory;
   r.refuse(s.model.encoder_decoder(), "model", "its supervised fine-tuning is of decoders",
@@ -59,6 +63,8 @@ void check_sizes(const Scenario& s, const ParallelPlan& p, TrainerTarget target,
   r.refuse(states && !parameters && !factory, "offload",
            "FSDP keeps parameters, gradients and states on the host together",
            "set offload: parameters");
+  r.refuse(states && !parameters && factory && p.zero == 3, "offload",
+           "its file of ZeRO 3 keeps parameters on the host too", "set offload: parameters");
   r.refuse(states && p.offload.optimizer < 1, "offload", "states go to the host together",
            "set offload: optimizer, or parameters");
   r.refuse(p.offload.on_drives(), "offload", "no file that it ships keeps states on NVMe drives",
@@ -73,7 +79,10 @@ void check_sizes(const Scenario& s, const ParallelPlan& p, TrainerTarget target,
            "set training.fine_tuning.targets: [q, k, v, o]");
 }
 
-void check_numbers(const Scenario& s, Refusals& r) {
+void check_numbers(const Scenario& s, const ParallelPlan& p, TrainerTarget target, Refusals& r) {
+  // integrations/liger/args.py
+  r.refuse(target == TrainerTarget::axolotl && p.tp > 1 && has_flash_loss(s), "training.loss",
+           "axolotl refuses Liger's loss with tensor parallelism", "set training.loss: unfused");
   const Precision precision = s.training.precision;
   r.refuse(is_narrow(precision), "precision",
            fmt::format("{} is no precision of the Trainer's arguments", to_string(precision)),
@@ -194,6 +203,10 @@ Lines arguments(const Scenario& s, const ParallelPlan& p, TrainerTarget target) 
   put("", "datasets", "", "[{path: REPLACE, type: alpaca}]");
   put("", "", "dataset", "REPLACE");
   put("", "output_dir", "output_dir", "outputs");
+  if (has_flash_loss(s)) {
+    put("use_liger_kernel", "liger_fused_linear_cross_entropy", "enable_liger_kernel", "true");
+    put("", "plugins", "", "[axolotl.integrations.liger.LigerPlugin]");
+  }
   if (s.training.overlap.compile) put("torch_compile", "torch_compile", "torch_compile", "true");
   return out;
 }
@@ -259,6 +272,10 @@ std::vector<std::string> notes_of(const Scenario& s, const ParallelPlan& p, Trai
     notes.emplace_back("the model's name on the hub, or its folder, takes the place of REPLACE");
   const bool deepspeed = target == TrainerTarget::llama_factory && p.zero > 0;
   note_stack(s.training.stack, deepspeed ? deepspeed_stack : trainer_stack, notes);
+  if (has_flash_loss(s) && target != TrainerTarget::axolotl)
+    notes.emplace_back("Liger's kernels come together: of norms, MLPs and positions too");
+  if (p.cp > 1 && p.cp_comm != ContextExchange::p2p && target == TrainerTarget::axolotl)
+    notes.emplace_back("axolotl passes keys and values around a ring: cp_comm p2p");
   if (s.training.packing.any()) notes.emplace_back(samples_note);
   if (s.model.experts > 0 && s.training.fine_tuning.base == BasePrecision::nf4)
     notes.emplace_back("load_in_4bit leaves experts in 16 bits, which are parameters: priced so");
@@ -295,7 +312,7 @@ std::vector<Violation> trainer_violations(const Scenario& scenario, const Parall
   refuse_unlike(scenario, plan, refusals);
   if (!refusals.found.empty()) return refusals.found;
   check_sizes(scenario, plan, target, refusals);
-  check_numbers(scenario, refusals);
+  check_numbers(scenario, plan, target, refusals);
   return refusals.found;
 }
 

@@ -130,6 +130,38 @@ TEST_CASE("what a program has no words for is refused with its key") {
   CHECK(violations().front().key == "fine_tuning");
   CHECK(refused("stack: peft", "dp: 16, zero: 2, offload: optimizer", TrainerTarget::llama_factory)
             .empty());
+  CHECK(refused("stack: deepspeed", "dp: 16, zero: 3, offload: optimizer",
+                TrainerTarget::llama_factory) == "offload ");
+  CHECK(refused("stack: {base: peft, data_parallel_only: false}, loss: flash",
+                "tp: 2, dp: 8, zero: 3, sequence_parallel: false",
+                TrainerTarget::axolotl) == "training.loss ");
+}
+
+TEST_CASE("the loss that keeps 16-bit logits is Liger's; a ring that stands for it is named") {
+  const auto text = [](const std::string& training, const char* plan, TrainerTarget target) {
+    const Scenario s = scenario(training, plan);
+    const auto out = planner::export_trainer(s, costmodel::resolve_plan(s), target);
+    return out.script;
+  };
+  const auto has = [](const std::string& in, const char* part) {
+    return in.find(part) != std::string::npos;
+  };
+  const std::pair<TrainerTarget, const char*> words[] = {
+      {TrainerTarget::axolotl, "\nliger_fused_linear_cross_entropy: true\n"},
+      {TrainerTarget::llama_factory, "\nenable_liger_kernel: true\n"},
+      {TrainerTarget::accelerate, "--use_liger_kernel true"}};
+  for (const auto& [target, word] : words) {
+    CHECK_MESSAGE(has(text("stack: peft, loss: flash", "dp: 16", target), word), word);
+    CHECK_FALSE(has(text("stack: peft", "dp: 16", target), "iger_"));
+  }
+  const std::string context =
+      "stack: {base: peft, data_parallel_only: false, context_parallel: true}";
+  const auto ring = [&](const char* exchange) {
+    const std::string plan = std::string("cp: 2, dp: 8, zero: 3, cp_comm: ") + exchange;
+    return has(text(context, plan.c_str(), TrainerTarget::axolotl), "around a ring");
+  };
+  CHECK(ring("a2a"));
+  CHECK_FALSE(ring("p2p"));
 }
 
 TEST_CASE("TRL loads a base for adapters in the precision that was priced") {
