@@ -68,8 +68,8 @@ class NanotronImport : public SettingsImport {
     }
     Value fields;
     fields.mark = config->mark;
-    fields.set("model_type",
-               scalar_value(config->find("is_qwen2_config") == nullptr ? "llama" : "qwen2"));
+    const bool qwen = config->find("is_qwen2_config") != nullptr;
+    fields.set("model_type", scalar_value(qwen ? "qwen2" : "llama"));
     for (const auto& [key, mark, value] : config->entries) {
       if (!is_its_own(key)) fields.set(key, value);
       const bool off = value.kind == Value::Kind::null || value.text == "false";
@@ -85,6 +85,15 @@ class NanotronImport : public SettingsImport {
                                            fields_.number("parallelism.tp", 1)}),
                        words = fields_.number("model.model_config.vocab_size", 1);
     ours.set("vocab", scalar_value(std::to_string((words + multiple - 1) / multiple * multiple)));
+    // Its own model has these of any family (models/qwen.py).
+    const Value *window = config->find("sliding_window_size"),
+                *bias = config->find("attention_bias");
+    if (window != nullptr && window->is_scalar())
+      ours.set("sliding_window", scalar_value(window->text, window->mark));
+    if (qwen) {
+      const bool biased = bias != nullptr && bias->text == "true";
+      ours.set("qkv_bias", scalar_value(biased ? "true" : "false"));
+    }
     job.scenario.set("model", std::move(ours));
     for (std::string& note : notes) job.notes.push_back(std::move(note));
   }
@@ -99,6 +108,12 @@ class NanotronImport : public SettingsImport {
     put("training", "stack", "nanotron");
     const bool sums = fields_.flag("optimizer.accumulate_grad_in_fp32", false);
     put("training", "gradient_precision", sums ? "fp32" : "bf16");
+    const std::string optimizer = fields_.word("optimizer.optimizer_factory.name", "adamW");
+    if (optimizer == "sgd") {
+      put("training", "optimizer", "plain-sgd");  // torch's without momentum (helpers.py)
+    } else if (optimizer != "adamW") {
+      leave_out(fields_.written("optimizer.optimizer_factory.name"), "taken as adam");
+    }
     put("plan", "zero", fields_.number("optimizer.zero_stage", 0, 0));
     const bool scatters = fields_.word("parallelism.tp_mode", "ALL_REDUCE") == "REDUCE_SCATTER";
     if (tp > 1) put("plan", "sequence_parallel", scatters);

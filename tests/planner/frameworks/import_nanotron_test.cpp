@@ -45,6 +45,19 @@ TEST_CASE("sizes, batch and model") {
   CHECK(s.model.vocab == 50272);  // the next multiple of 8 x tp
 }
 
+TEST_CASE("its optimizer, and what its own model has of qwen2") {
+  std::string text = config("    attention_bias: false\n    sliding_window_size: 1024\n");
+  text.replace(text.find("is_llama_config"), 15, "is_qwen2_config");
+  text.replace(text.find("clip_grad"), 9, "optimizer_factory: {name: sgd}, clip_grad");
+  const auto job = planner::import_nanotron(text, "x.yaml");
+  CHECK(job.scenario.find("training")->find("optimizer")->text == "plain-sgd");
+  CHECK(job.scenario.find("model")->find("qkv_bias")->text == "false");
+  CHECK(job.scenario.find("model")->find("sliding_window")->text == "1024");
+  CHECK(job.left_out.empty());
+  text.replace(text.find("name: sgd"), 9, "name: lion");
+  CHECK(planner::import_nanotron(text, "x.yaml").left_out.size() == 1);
+}
+
 TEST_CASE("experts of its own, and a value that is no number, are refused at their place") {
   CHECK_THROWS_WITH_AS(
       planner::import_nanotron(config("    moe_config: {num_experts: 8}\n"), "x.yaml"),
