@@ -230,8 +230,13 @@ int read_megatron_plan(MegatronImport& in) {
     in.miss("plan.micro_batch", "the arguments have no --micro-batch-size");
   if (in.whole("--context-parallel-size", 1) > 1) {
     if (in.has("--cp-comm-type")) {
-      in.put("plan.cp_comm",
-             in.text("--cp-comm-type") == "allgather" ? "all_gather" : in.text("--cp-comm-type"));
+      std::string exchange = in.text("--cp-comm-type");
+      // Both at once, of groups within one another: what crosses the network is the ring's.
+      if (exchange == "a2a+p2p") {
+        in.leave_out("--cp-comm-type", "taken as p2p, the exchange of its outer groups");
+        exchange = "p2p";
+      }
+      in.put("plan.cp_comm", exchange == "allgather" ? "all_gather" : exchange);
     }
   }
   in.has("--cp-comm-type");

@@ -66,6 +66,14 @@ bool serves(const ShellWord& program) {
       [&](const char* word) { return name.find(word) != std::string::npos; });
 }
 
+[[noreturn]] void refuse_serving(const ShellWord& program) {
+  throw costmodel::ConfigError(
+      program.mark,
+      fmt::format("{} serves or generates, it does not train",
+                  costmodel::quote(costmodel::shortened(program.text))),
+      "give the script that trains; or import vllm FILE, import sglang FILE");
+}
+
 // Whether words size a model: a script may convert checkpoints or start a tool afterwards.
 bool is_training(const ShellWords& words) {
   return std::ranges::any_of(words, [](const ShellWord& word) {
@@ -88,13 +96,7 @@ Command command_of(const ShellScript& script) {
     if (is_training(found.arguments) && !serving) return found;
     if (any.arguments.empty() || serves(any.program)) any = std::move(found);
   }
-  if (serves(any.program)) {
-    throw costmodel::ConfigError(
-        any.program.mark,
-        fmt::format("{} serves or generates, it does not train",
-                    costmodel::quote(costmodel::shortened(any.program.text))),
-        "give the script that trains; or import vllm FILE, import sglang FILE");
-  }
+  if (serves(any.program)) refuse_serving(any.program);
   for (const auto& words : script.commands)
     all.arguments.insert(all.arguments.end(), words.begin(), words.end());
   if (is_training(all.arguments)) return any.arguments.empty() ? all : any;
@@ -197,6 +199,9 @@ MegatronArguments arguments_in_yaml(const std::string& text, const std::string& 
   const costmodel::Value root = costmodel::parse_yaml(text, file, costmodel::RepeatedKeys::kept);
   const costmodel::Value* all = root.find("MODEL_ARGS");
   if (all == nullptr || !all->is_map()) return out;
+  const costmodel::Value* mode = root.find("MODE");
+  if (mode != nullptr && mode->text == "inference")
+    refuse_serving({"MODE: inference", mode->mark, ""});
   for (const auto& entry : all->entries) {
     const costmodel::Value& value = entry.value;
     MegatronArgument argument{entry.key, {}, value.mark, ""};

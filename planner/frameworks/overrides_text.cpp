@@ -243,10 +243,32 @@ void read_recipe(std::string_view value, const Mark& mark, OverridesText& out) {
   }
 }
 
+// "apply_flex_dispatcher_backend(cfg.model, NAME)", of a name or of the field that has it.
+bool read_dispatcher(std::string_view line, const Mark& mark, OverridesText& out) {
+  constexpr std::string_view function = "apply_flex_dispatcher_backend(",
+                             field = "model.moe_flex_dispatcher_backend";
+  if (!line.starts_with(function) || !line.ends_with(')')) return false;
+  std::string_view last = line.substr(0, line.size() - 1);
+  last = trimmed(last.substr(last.find_last_of(",=(") + 1));
+  std::string name = item_of(last);
+  if (last.ends_with(field)) {
+    for (const SetField& set : out.fields)
+      if (set.field == field && !set.values.empty()) name = set.values.front();
+  }
+  if (name == "deepep" || name == "hybridep") {  // none of others is used
+    out.fields.push_back({std::string(field), {name}, mark, ""});
+    out.fields.push_back({"model.moe_token_dispatcher_type", {"flex"}, mark, ""});
+    out.fields.push_back({"model.moe_shared_expert_overlap", {"false"}, mark, ""});
+  } else if (name != "null") {
+    out.computed.push_back(shortened(std::string(line), 100));
+  }
+  return true;
+}
+
 // "    cfg.model.num_layers = 8", whatever the object is called.
 void read_line(std::string_view line, const Mark& mark, OverridesText& out) {
   line = trimmed(without_comment(line));
-  if (read_benchmark(line, mark, out)) return;
+  if (read_benchmark(line, mark, out) || read_dispatcher(line, mark, out)) return;
   const std::size_t equals = line.find('=');
   if (equals == std::string_view::npos || line.substr(equals).starts_with("==")) return;
   const std::string_view name = trimmed(line.substr(0, equals));

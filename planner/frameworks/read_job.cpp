@@ -52,6 +52,7 @@ bool holds_json_scenario(const std::string& text) {
 std::string_view other_program(const std::string& text) {
   if (!has_line(text, "model:")) return "";
   if (text.find("_component_: torchtune.") != std::string::npos) return "torchtune";
+  if (has_line(text, "step_scheduler:")) return "NeMo Automodel";
   return has_line(text, "train_loader:") ? "llm-foundry" : "";
 }
 

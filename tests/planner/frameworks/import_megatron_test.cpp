@@ -85,6 +85,15 @@ TEST_CASE("arguments that the script takes from outside are named, after a switc
                                                  "$MORE: has no value in the script"});
 }
 
+TEST_CASE("two exchanges of context parallelism within one another are the outer one") {
+  const ImportedJob job = of_script(
+      "torchrun --nproc-per-node 8 pretrain_gpt.py --num-layers 8 --hidden-size 512 \\\n"
+      "  --context-parallel-size 4 --cp-comm-type a2a+p2p\n");
+  CHECK(job.scenario.find("plan")->find("cp_comm")->text == "p2p");
+  REQUIRE(job.left_out.size() == 1);
+  CHECK(job.left_out.front().find("taken as p2p") != std::string::npos);
+}
+
 TEST_CASE("the type of gradients: of the precision-aware optimizer, and of Megatron-FSDP") {
   const auto type = [](const std::string& flags) {
     const auto job = of_script(

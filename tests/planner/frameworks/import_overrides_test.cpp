@@ -248,6 +248,23 @@ TEST_CASE("adapters by a name, by a function of Bridge's, by a recipe and by its
   CHECK(run("--model llama3_8b --mode sft") == "none");
 }
 
+TEST_CASE(
+    "the dispatcher that a function of Bridge's applies, by name or by the field that has it") {
+  const auto dispatcher = [](const std::string& text) {
+    const auto job = planner::import_overrides(
+        "cfg.model.num_moe_experts = 8\ncfg.model.moe_token_dispatcher_type = \"alltoall\"\n" +
+            text,
+        "x.py");
+    return job.scenario.find("plan")->find("dispatcher")->text;
+  };
+  const std::string field = "cfg.model.moe_flex_dispatcher_backend = \"hybridep\"\n",
+                    apply = "apply_flex_dispatcher_backend(cfg.model, ";
+  CHECK(dispatcher(field) == "alltoall");
+  CHECK(dispatcher(field + apply + "cfg.model.moe_flex_dispatcher_backend)\n") == "hybridep");
+  CHECK(dispatcher(apply + "moe_flex_dispatcher_backend=\"deepep\")\n") == "deepep");
+  CHECK(dispatcher(apply + "None)\n") == "alltoall");
+}
+
 TEST_CASE("a word without a value in the script is named, not dropped") {
   const auto job =
       planner::import_overrides("run.py model.num_layers=2 model.sequence_parallel=$SP\n", "x.sh");

@@ -89,6 +89,13 @@ TEST_CASE("a command that is handed on as text, and the tokenizer that a variabl
   CHECK(out.tokenizer == "deepseek-ai/DeepSeek-V3");
 }
 
+TEST_CASE("MODEL_ARGS of what serves or generates are refused") {
+  CHECK_THROWS_WITH_AS(
+      planner::read_megatron_script("MODE: inference\nMODEL_ARGS:\n  --num-layers: 2\n", "x.yaml"),
+      doctest::Contains("x.yaml:1:7: 'MODE: inference' serves or generates"),
+      costmodel::ConfigError);
+}
+
 TEST_CASE("MODEL_ARGS: a list may be text, and the last of a repeated flag counts") {
   const auto run = planner::read_megatron_script(
       "MODEL_ARGS:\n  --cuda-graph-modules: \"[attn mamba]\"\n  --hidden-size: 64\n"

@@ -75,6 +75,9 @@ TEST_CASE("YAML of programs that are not read, though it has a model") {
       doctest::Contains("looks like torchtune's YAML, which is not read"));
   CHECK_THROWS_WITH(job_of("model:\n  name: mpt_causal_lm\ntrain_loader:\n  name: text\n"),
                     doctest::Contains("looks like llm-foundry's YAML, which is not read"));
+  CHECK_THROWS_WITH(job_of("step_scheduler:\n  local_batch_size: 4\nmodel:\n  _target_: "
+                           "nemo_automodel.NeMoAutoModelForCausalLM.from_pretrained\n"),
+                    doctest::Contains("looks like NeMo Automodel's YAML, which is not read"));
 }
 
 TEST_CASE("flags in YAML, and in a file that only assigns; a flag or two are no job") {
