@@ -300,8 +300,9 @@ bool makes_adapters(std::string_view type) {
   return type.ends_with("LoRA") || type.ends_with("DoRA") || type == "default_peft_config";
 }
 
-// "cfg.comm_overlap = CommOverlapConfig(tp_comm_overlap=True)" is a field an argument, and so is
-// "cfg.peft = LoRA(dim=8)", which a function of Bridge's makes of its name: ("lora", dim=8).
+// "cfg.comm_overlap = CommOverlapConfig(tp_comm_overlap=True)" is a field an argument, as are
+// truths of MixedPrecisionConfig and all of "cfg.peft = LoRA(dim=8)", which a function of Bridge's
+// makes of its name: ("lora", dim=8).
 bool read_configuration(std::string_view line, const Mark& mark, OverridesText& out) {
   line = trimmed(line);
   const std::size_t equals = line.find('='), call = line.find('(');
@@ -309,9 +310,10 @@ bool read_configuration(std::string_view line, const Mark& mark, OverridesText& 
   const std::string_view name = trimmed(line.substr(0, equals)),
                          type = trimmed(line.substr(equals + 1, call - equals - 1));
   const bool overlap = name.ends_with(".comm_overlap") && type == "CommOverlapConfig",
+             precision = name.ends_with(".mixed_precision") && type == "MixedPrecisionConfig",
              scheme = type == "default_peft_config" && line[call + 1] != ')',
              adapters = name.ends_with(".peft") && makes_adapters(type);
-  if (!overlap && !adapters) return false;
+  if (!overlap && !precision && !adapters) return false;
   const std::string section(name.substr(name.rfind('.') + 1));
   const auto arguments = arguments_of(line.substr(call + 1, line.size() - call - 2));
   const std::string_view kind = scheme ? trimmed(arguments.front()) : type;
@@ -324,7 +326,7 @@ bool read_configuration(std::string_view line, const Mark& mark, OverridesText& 
       continue;
     auto values = values_of(argument.substr(set + 1));
     const bool constant = values.size() == 1 && (values[0] == "true" || values[0] == "false");
-    if (constant || adapters)
+    if (constant || adapters || (precision && field.starts_with("fp")))
       out.fields.push_back({fmt::format("{}.{}", section, field), std::move(values), mark, ""});
   }
   return true;

@@ -149,6 +149,9 @@ TEST_CASE(
     CHECK_MESSAGE(training.find("precision")->text == precision, call);
     CHECK_MESSAGE(training.find("gradient_precision")->text == "bf16", call);
   }
+  CHECK(training_of("MixedPrecisionConfig(bf16=True, grad_reduce_in_fp32=False)")
+            .find("gradient_precision")
+            ->text == "bf16");
   CHECK(training_of("bf16_with_mxfp8_mixed()").find("gradient_precision")->text == "fp32");
   CHECK(training_of("_perf_precision(\"fp8_mx\")").find("parameter_gather_precision") != nullptr);
   CHECK(training_of("_gpt_oss_20b_fp8mx_precision()").find("parameter_gather_precision") ==

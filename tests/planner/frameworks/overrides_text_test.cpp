@@ -34,7 +34,8 @@ TEST_CASE("lines of Python, with its constants and comments") {
       "cfg.mixed_precision = MixedPrecisionConfig(bf16=True)\n",
       "x.py");
   CHECK(out.recipe == "llama3_8b");
-  REQUIRE(out.fields.size() == 3);
+  REQUIRE(out.fields.size() == 4);
+  CHECK(out.fields[3].field == "mixed_precision.bf16");
   CHECK(out.fields[0].field == "trainer.strategy.sequence_parallel");
   CHECK(out.fields[0].values == Strings{"true"});
   CHECK(out.fields[0].mark.line == 2);
