@@ -30,37 +30,6 @@ namespace {
 // A text that only a regular expression is.
 bool is_pattern(const std::string& text) { return text.find_first_of("\\(|*+") != text.npos; }
 
-bool is_letter(char c) { return std::isalpha(static_cast<unsigned char>(c)) != 0 || c == '_'; }
-
-// "q_proj" and "v_proj" of ".*self_attn\.(q|v)_proj": alternatives, or the name before "_proj".
-std::vector<std::string> projections_in(const std::string& pattern) {
-  constexpr std::string_view ending = "_proj";
-  std::vector<std::string> names;
-  const auto add = [&](const std::string& name) {
-    const bool plain = !name.empty() && std::ranges::all_of(name, is_letter);
-    if (plain && std::ranges::find(names, name) == names.end()) names.push_back(name);
-  };
-  for (std::size_t at = 0; (at = pattern.find(ending, at)) != std::string::npos; ++at) {
-    std::size_t begin = at;
-    if (at > 0 && pattern[at - 1] == ')') {
-      begin = pattern.rfind('(', at);
-      if (begin == std::string::npos) continue;
-      std::string one;
-      for (std::size_t i = begin + 1; i < at; ++i) {
-        if (is_letter(pattern[i])) {
-          one += pattern[i];
-        } else if (!one.empty()) {
-          add(std::exchange(one, {}) + std::string(ending));
-        }
-      }
-      continue;
-    }
-    while (begin > 0 && is_letter(pattern[begin - 1])) --begin;
-    if (begin < at) add(pattern.substr(begin, at + ending.size() - begin));
-  }
-  return names;
-}
-
 class TrainerImport : public SettingsImport {
  public:
   TrainerImport(TrainerJob from, const std::string& text)

@@ -4,6 +4,7 @@
 #include <doctest/doctest.h>
 
 #include <string>
+#include <vector>
 
 #include "costmodel/base/escape.hpp"
 #include "costmodel/config/yaml.hpp"
@@ -89,6 +90,13 @@ TEST_CASE("a job without adapters is as it was") {
   planner::fit_adapters(
       job, costmodel::find_model(costmodel::scalar_value("gpt2"), fixtures::configs()));
   CHECK(job.left_out.empty());
+}
+
+TEST_CASE("projections of a regular expression: alternatives, and names") {
+  using Names = std::vector<std::string>;
+  CHECK(planner::projections_in(".*self_attn\\.(q|v)_proj") == Names{"q_proj", "v_proj"});
+  CHECK(planner::projections_in(".*\\.up_proj|.*\\.up_proj") == Names{"up_proj"});
+  CHECK(planner::projections_in(".*").empty());
 }
 
 }  // namespace fitting_adapters_test
