@@ -57,9 +57,11 @@ void add_alternatives(const std::string& text, Patterns& patterns) {
   }
 }
 
-// An entry as names with * for any characters.
-Patterns patterns_of(std::string entry) {
+// An entry as names with * for any characters; none of what is empty or longer than any module's.
+Patterns patterns_of(const std::string& entry) {
+  constexpr std::size_t longest = 1000;
   Patterns patterns;
+  if (entry.empty() || entry.size() > longest) return patterns;
   const bool expression = entry.starts_with("re:");
   if (!expression) return {entry};
   std::string plain;

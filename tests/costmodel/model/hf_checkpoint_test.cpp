@@ -57,6 +57,13 @@ TEST_CASE("stars for any characters") {
   CHECK(stored("exclude_modules: ['*self_attn*']", true).attention);
 }
 
+TEST_CASE("what names nothing, or is no name, keeps nothing") {
+  for (const std::string& kept :
+       {std::string("ignore: ['']"), std::string("ignore: [null, {a: 1}, [b]]"),
+        "ignore: ['re:" + std::string(30'000, '(') + std::string(30'000, ')') + "']"})
+    CHECK_FALSE(stored(kept, false).attention);
+}
+
 TEST_CASE("a file that names more than can be compared keeps nothing") {
   std::string names;
   for (int i = 0; i < 100; ++i) names += "self_attn, ";
