@@ -327,7 +327,9 @@ void hf_llama4(HfTranslation& file) {
   }
   if (letters.empty()) {
     constexpr std::int64_t usual = 4;  // transformers, Llama4TextConfig
-    letters.assign(static_cast<std::size_t>(file.integer("no_rope_layer_interval", usual)), 'C');
+    const std::int64_t every =
+        file.reader_.integer("no_rope_layer_interval", hf_counts).value_or(usual);
+    letters.assign(static_cast<std::size_t>(every), 'C');
     letters.back() = 'F';
   }
   file.read({"attention_pattern=layer_types:" + letters});

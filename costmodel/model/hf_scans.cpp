@@ -128,9 +128,10 @@ void hf_bamba(HfTranslation& file) {
   const char* const field = "attn_layer_indices";
   std::string letters(static_cast<std::size_t>(file.number("layers")), 'M');
   if (const Value* const list = file.reader_.optional(field)) {
-    for (const Value& layer : list->items)
+    for (const Value& layer : list->items) {
       letters[static_cast<std::size_t>(
           read_integer(layer, field, {0, file.number("layers") - 1}))] = 'F';
+    }
   }
   file.put_pattern(letters, field);
   file.put("mamba_head_dim", inner_width(file, "mamba_expand") / file.number("mamba_heads"),
