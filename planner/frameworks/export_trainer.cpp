@@ -145,44 +145,65 @@ std::pair<std::string_view, std::string_view> attention_words(const Scenario& s)
   return {"flash_attention_2", "fa2"};
 }
 
-// In the words that the Trainer's own arguments have; the others rename them.
+// Lines in the words that the Trainer's own arguments have; the others rename them.
+struct TargetLines {
+  TrainerTarget target;
+  Lines lines;
+
+  bool is(TrainerTarget other) const { return target == other; }
+  void put(std::string_view trainer, std::string_view of_axolotl, std::string_view of_factory,
+           std::string value) {
+    const auto name = is(TrainerTarget::axolotl)         ? of_axolotl
+                      : is(TrainerTarget::llama_factory) ? of_factory
+                                                         : trainer;
+    if (!name.empty()) lines.emplace_back(std::string(name), std::move(value));
+  }
+};
+
+void put_adapters(const Scenario& s, const ParallelPlan& p, TargetLines& out) {
+  const FineTuning& f = s.training.fine_tuning;
+  const bool axolotl = out.is(TrainerTarget::axolotl),
+             factory = out.is(TrainerTarget::llama_factory);
+  if (f.adapts()) {
+    const auto names = targets_of(f);
+    // TRL loads in fp32 otherwise, and takes the same for the arithmetic of a quantised base.
+    const char* const half = s.training.precision == Precision::fp16 ? "float16" : "bfloat16";
+    out.put("dtype", "", "", half);
+    // FSDP splits flat parameters of one type.
+    if (f.base == BasePrecision::nf4 && p.zero == 3)
+      out.put("bnb_4bit_quant_storage", "", "", half);
+    out.put("use_peft", "", "", "true");
+    out.put("lora_r", "lora_r", "lora_rank", std::to_string(f.rank));
+    out.put("lora_alpha", "lora_alpha", "lora_alpha", fmt::format("{}", f.alpha));
+    out.put("lora_dropout", "lora_dropout", "lora_dropout", fmt::format("{}", f.dropout));
+    out.put("lora_target_modules", "lora_target_modules", "lora_target",
+            axolotl ? "[" + list_of(names, ", ") + "]" : list_of(names, factory ? "," : " "));
+  }
+  if (f.base == BasePrecision::nf4) {
+    out.put("load_in_4bit", "load_in_4bit", "", "true");
+    out.put("", "", "quantization_bit", "4");
+    // TRL's default is false, that of the others true.
+    if (f.double_quantization) {
+      out.put("use_bnb_nested_quant", "", "", "true");
+    } else {
+      out.put("", "bnb_config_kwargs.bnb_4bit_use_double_quant", "double_quantization", "false");
+    }
+  }
+}
+
 Lines arguments(const Scenario& s, const ParallelPlan& p, TrainerTarget target) {
   const FineTuning& f = s.training.fine_tuning;
-  const bool axolotl = target == TrainerTarget::axolotl,
-             factory = target == TrainerTarget::llama_factory;
-  Lines out;
+  TargetLines out{target, {}};
   const auto put = [&](std::string_view trainer, std::string_view of_axolotl,
                        std::string_view of_factory, std::string value) {
-    const auto name = axolotl ? of_axolotl : factory ? of_factory : trainer;
-    if (!name.empty()) out.emplace_back(std::string(name), std::move(value));
+    out.put(trainer, of_axolotl, of_factory, std::move(value));
   };
   put("model_name_or_path", "base_model", "model_name_or_path", model_of(s));
   put("", "", "stage", "sft");
   put("", "adapter", "",
       f.adapts() ? std::string(fine_tuning_names[static_cast<std::size_t>(f.method)]) : "null");
   put("", "", "finetuning_type", f.adapts() ? "lora" : "full");
-  if (f.adapts()) {
-    const auto names = targets_of(f);
-    // TRL loads in fp32 otherwise, and takes the same for the arithmetic of a quantised base.
-    const char* const half = s.training.precision == Precision::fp16 ? "float16" : "bfloat16";
-    put("dtype", "", "", half);
-    // FSDP splits flat parameters of one type.
-    if (f.base == BasePrecision::nf4 && p.zero == 3) put("bnb_4bit_quant_storage", "", "", half);
-    put("use_peft", "", "", "true");
-    put("lora_r", "lora_r", "lora_rank", std::to_string(f.rank));
-    put("lora_alpha", "lora_alpha", "lora_alpha", fmt::format("{}", f.alpha));
-    put("lora_dropout", "lora_dropout", "lora_dropout", fmt::format("{}", f.dropout));
-    put("lora_target_modules", "lora_target_modules", "lora_target",
-        axolotl ? "[" + list_of(names, ", ") + "]" : list_of(names, factory ? "," : " "));
-  }
-  if (f.base == BasePrecision::nf4) {
-    put("load_in_4bit", "load_in_4bit", "", "true");
-    put("", "", "quantization_bit", "4");
-    // TRL's default is false, that of the others true.
-    if (f.double_quantization) put("use_bnb_nested_quant", "", "", "true");
-    if (!f.double_quantization)
-      put("", "bnb_config_kwargs.bnb_4bit_use_double_quant", "double_quantization", "false");
-  }
+  put_adapters(s, p, out);
   put("max_length", "sequence_len", "cutoff_len", std::to_string(s.training.sequence));
   put("per_device_train_batch_size", "micro_batch_size", "per_device_train_batch_size",
       std::to_string(p.micro_batch));
@@ -197,7 +218,7 @@ Lines arguments(const Scenario& s, const ParallelPlan& p, TrainerTarget target) 
   const auto [kernel, in_factory] = attention_words(s);
   put("attn_implementation", "attn_implementation", "", std::string(kernel));
   put("", "", "flash_attn", std::string(in_factory));
-  put("optim", "optimizer", "optim", optimizer_of(s, axolotl && p.zero > 0));
+  put("optim", "optimizer", "optim", optimizer_of(s, out.is(TrainerTarget::axolotl) && p.zero > 0));
   // axolotl's schema and LLaMA-Factory's parser stop without them.
   put("", "learning_rate", "", "2.0e-5");
   put("", "datasets", "", "[{path: REPLACE, type: alpaca}]");
@@ -208,7 +229,7 @@ Lines arguments(const Scenario& s, const ParallelPlan& p, TrainerTarget target) 
     put("", "plugins", "", "[axolotl.integrations.liger.LigerPlugin]");
   }
   if (s.training.overlap.compile) put("torch_compile", "torch_compile", "torch_compile", "true");
-  return out;
+  return std::move(out.lines);
 }
 
 // FSDP 2 as axolotl's own keys and accelerate's configuration; LLaMA-Factory by its own examples'

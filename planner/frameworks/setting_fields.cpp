@@ -120,9 +120,10 @@ void SettingsImport::leave_out(const std::string& written, std::string_view why)
 
 void SettingsImport::leave_out_rest() {
   job.asked.assign(fields_.asked().begin(), fields_.asked().end());
-  for (const auto& field : fields_.rest())
-    leave_out(field,
-              field.find('=') == field.npos ? "has no value in the script" : "no key says it");
+  for (const auto& field : fields_.rest()) {
+    const bool valued = field.find('=') != field.npos;
+    leave_out(field, valued ? "no key says it" : "has no value in the script");
+  }
 }
 
 }  // namespace planner
