@@ -73,6 +73,7 @@ TEST_CASE("one copy a node crosses the outer network, in place of one a chosen e
   const double outer = message.value / 8 * (2 * (1 - std::pow(0.5, 8))) / 2;
   const Tier& tier = cluster.tiers[1];
   const double least = outer / tier.reached(2).value;
+  CHECK(once.sent.value > outer);  // and what stays within the nodes
   CHECK(once.time.value >= least);
   CHECK(once.time.value <= least + 100e-6 + tier.fixed.value);
   CHECK(once.time < 0.5 * all.time);

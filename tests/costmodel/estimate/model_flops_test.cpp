@@ -68,6 +68,29 @@ TEST_CASE("Llama 3 8B: the FLOPs that Megatron-LM's --log-throughput counts") {
   CHECK(relative_error(causal_per_token("llama-3-8b", 8192), megatron) <= 1e-12);
 }
 
+// Every token takes as many experts, however they lie; what a capacity pads is executed, not the
+// model's. Recomputed FLOPs are of all ranks, not of as many as the fullest.
+TEST_CASE("uneven routing costs time and no model FLOPs") {
+  const auto routed = [](const std::string& load) {
+    return estimated(scenarios::read(
+        "model: qwen3-30b-a3b\ncluster: {base: dgx-h100, devices: 16}\n"
+        "training: {global_batch: 64, sequence: 4096, precision: bf16, stack: megatron-core-2026" +
+        load + "}\nplan: {ep: 16, recompute: full, zero: 1}\n"));
+  };
+  const Estimate even = routed("");
+  for (const char* const load : {", expert_imbalance: 3", ", expert_load: {skew: 1}"}) {
+    CAPTURE(load);
+    const Estimate uneven = routed(load);
+    CHECK(uneven.iteration > even.iteration);
+    CHECK(uneven.model_flops == even.model_flops);
+    CHECK(uneven.hardware_flops == even.hardware_flops);
+    CHECK(uneven.mfu / even.mfu == doctest::Approx(even.iteration / uneven.iteration));
+  }
+  const Estimate padded = routed(", capacity_factor: 1.5");
+  CHECK(padded.model_flops == even.model_flops);
+  CHECK(padded.hardware_flops > even.hardware_flops);
+}
+
 TEST_CASE("an encoder's attention and cross-attention are not masked") {
   const Scenario s = scenario("t5-3b", 512);
   const Estimate e = estimated(s);

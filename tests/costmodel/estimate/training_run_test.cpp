@@ -3,8 +3,10 @@
 #include <doctest/doctest.h>
 
 #include <random>
+#include <string>
 
 #include "costmodel/estimate/evaluator.hpp"
+#include "costmodel/model/parameter_count.hpp"
 #include "tests/costmodel/support/scenarios.hpp"
 
 using costmodel::Seconds;
@@ -46,6 +48,21 @@ TEST_CASE("What failures leave is what a job keeps that fails at random") {
   const double fraction =
       costmodel::kept_fraction(Seconds(write), Seconds(every), Seconds(restart), Seconds(between));
   CHECK(kept / time == doctest::Approx(fraction).epsilon(0.01));
+}
+
+TEST_CASE("A checkpoint holds the layers of multi-token prediction") {
+  const auto checkpoint = [](int layers) {
+    const auto s = scenarios::read(
+        "model: {base: deepseek-v3, mtp_layers: " + std::to_string(layers) +
+        "}\ncluster: {base: dgx-h100, devices: 1024}\ntraining: {global_batch: 1024, sequence: "
+        "4096}\nplan: {pp: 4, ep: 32, zero: 1, stage_layers: [16, 15, 15, 15]}\n");
+    costmodel::Evaluator evaluator(s.model, s.cluster, s.training);
+    const auto e = evaluator.estimate(costmodel::resolve_plan(s));
+    const double parameters = e.parameters + costmodel::mtp_parameter_count(s.model);
+    return costmodel::goodput(e, s.cluster, s.training).checkpoint / parameters;
+  };
+  CHECK(checkpoint(1).value == doctest::Approx(checkpoint(0).value));
+  CHECK(checkpoint(1).value > 0);
 }
 
 TEST_CASE(

@@ -1,6 +1,7 @@
 #include "planner/frameworks/engine_launch.hpp"
 
 #include <doctest/doctest.h>
+#include <fmt/format.h>
 
 #include "tests/costmodel/serving/support/served.hpp"
 
@@ -56,6 +57,16 @@ TEST_CASE("SGLang's limits are of all replicas where attention is data-parallel"
   CHECK(holds(plain.text, "--max-running-requests 64 "));
   CHECK(holds(plain.text, "sglang_router.launch_router"));
   CHECK_FALSE(holds(plain.text, "--dp-size"));
+}
+
+TEST_CASE("SGLang fills experts that ep does not divide with copies") {
+  const auto uneven = large("{tp: 1, ep: 12, dp: 12}");
+  const std::int64_t rest = uneven.model.experts % 12;
+  REQUIRE(rest > 0);
+  CHECK(holds(engine_launch(uneven, sizes_of(uneven), "sglang").text,
+              fmt::format("--ep-num-redundant-experts {} ", 12 - rest)));
+  const auto even = large("{tp: 1, ep: 16, dp: 16}");
+  CHECK_FALSE(holds(engine_launch(even, sizes_of(even), "sglang").text, "redundant"));
 }
 
 TEST_CASE("vLLM's replicas on two nodes meet at the first, and the script says how it is started") {

@@ -112,6 +112,20 @@ TEST_CASE("a search that has spent its effort ends alike for any number of threa
   }
 }
 
+TEST_CASE("however few rows are asked for, the first is the same") {
+  Scenario s = scenarios::read(
+      "model: qwen3-30b-a3b\ncluster: {base: dgx-a100, devices: 24}\n"
+      "training: {global_batch: 240, sequence: 4096}\n");
+  const auto first = [&](int top) {
+    s.search.top = top;
+    const auto all = run_strategies(s, Reach::layouts, 2, {}, {}, 200'000);
+    REQUIRE(all.found.plans.size() == static_cast<std::size_t>(top));
+    return all.found.plans.front();
+  };
+  const costmodel::Estimate five = first(5);
+  CHECK(first(1).plan == five.plan);
+}
+
 TEST_CASE("uneven stages are reported only where even ones take a thousandth longer") {
   for (const std::string stack : {"megatron-core-2026", "deepspeed-2021", "torchtitan"}) {
     CAPTURE(stack);
