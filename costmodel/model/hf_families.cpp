@@ -420,7 +420,7 @@ constexpr HfFamily families[] = {
     // A scan and an MLP in most layers, attention and an MLP in attn_layer_indices.
     {"bamba",
      "BambaForCausalLM",
-     {llama_rows, scan_size_rows,
+     {llama_rows,
       "kv_heads=num_key_value_heads:8 rotary_percent=partial_rotary_factor:0.5 attention_bias "
       "mlp_bias z_loss_coefficient"},
      hf_bamba},

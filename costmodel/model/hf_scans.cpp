@@ -25,6 +25,13 @@ void put_rank(HfTranslation& file, const char* field) {
            automatic ? ceil_div(file.number("hidden"), auto_rank) : file.integer(field, 0), field);
 }
 
+// Heads of a scan that is expand times as wide as the model.
+void put_scan(HfTranslation& file) {
+  file.read({scan_size_rows, "mamba_d_head"});
+  file.put("mamba_head_dim", inner_width(file, "mamba_expand") / file.number("mamba_heads"),
+           "mamba_d_head");
+}
+
 }  // namespace
 
 void hf_mamba(HfTranslation& file) {
@@ -119,9 +126,7 @@ void hf_granite_hybrid(HfTranslation& file) {
     file.read({"num_experts_per_tok"});
   }
   if (file.text("attention_pattern").find('M') == std::string::npos) return;
-  file.read({scan_size_rows, "mamba_d_head"});
-  file.put("mamba_head_dim", inner_width(file, "mamba_expand") / file.number("mamba_heads"),
-           "mamba_d_head");
+  put_scan(file);
 }
 
 void hf_bamba(HfTranslation& file) {
@@ -134,9 +139,7 @@ void hf_bamba(HfTranslation& file) {
     }
   }
   file.put_pattern(letters, field);
-  file.put("mamba_head_dim", inner_width(file, "mamba_expand") / file.number("mamba_heads"),
-           "mamba_d_head");
-  file.read({"mamba_d_head"});
+  put_scan(file);
 }
 
 // One layer of attn_layer_period has attention, one of expert_layer_period experts.
