@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <chrono>
 #include <string>
 #include <tuple>
 #include <utility>
@@ -108,14 +107,14 @@ TEST_CASE("Formats are chosen only where the scenario leaves them open") {
   CHECK(serving_remedies(one_device, large).size() == 2);
 }
 
-TEST_CASE("A scenario of sixteen devices is planned in a second") {
-  const auto start = std::chrono::steady_clock::now();
+TEST_CASE("A mixture of experts is planned on sixteen devices") {
   const auto s =
       served::scenario("input_tokens: 1024, output_tokens: 512, concurrency: 512, weights: auto",
                        "deepseek-v3", "dgx-h100", 16, "{}");
-  CHECK_FALSE(search_serving(s, 5).best.empty());
-  const std::chrono::duration<double> took = std::chrono::steady_clock::now() - start;
-  CHECK(took.count() < 20);  // tests are compiled for debugging, under sanitizers too
+  const auto found = search_serving(s, 5);
+  REQUIRE_FALSE(found.best.empty());
+  // 671e9 parameters in 16 bits are more than the 16 x 80 GB.
+  for (const auto& candidate : found.best) CHECK(bytes_of(candidate.choice.weights) <= 1);
 }
 
 TEST_CASE("Prompts on devices of their own are the answer where they are better when simulated") {
