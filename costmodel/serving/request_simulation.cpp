@@ -30,8 +30,17 @@ struct Tokens {
     seconds += more * each.value;
   }
 };
+// What has been done by a moment of the run: request-seconds of those that ran, and the tokens that
+// decodes read.
 struct Tally {
   Tokens prompt, answer;
+  double seconds = 0, occupied = 0, read = 0;
+  Tally operator-(const Tally& o) const {
+    return {prompt - o.prompt, answer - o.answer, seconds - o.seconds, occupied - o.occupied,
+            read - o.read};
+  }
+  double running() const { return seconds > 0 ? occupied / seconds : 0; }
+  double context() const { return answer.tokens > 0 ? read / answer.tokens : 0; }
 };
 
 class Replica {
@@ -115,6 +124,7 @@ class Replica {
       taken += more;
       waiting_.pop_front();
       const ServedRequest& r = requests_[request];
+      work_.seconds = now_;
       if (request == requests_.size() / 4 && made_[request] == 0) settled_ = work_;
       if (request + 1 == requests_.size() && made_[request] == 0) last_ = work_;
       const double cached = made_[request] > 0 ? 0 : std::floor(r.input * limits_.prefix_hit_share);
@@ -165,8 +175,8 @@ class Replica {
     const StepParts parts = clock_(load);
     ++steps_;
     now_ += parts.total().value;
-    occupied_ += parts.total().value * static_cast<double>(running_.size());
-    context_ += load.decode_context;
+    work_.occupied += parts.total().value * static_cast<double>(running_.size());
+    work_.read += load.decode_context;
     work_.prompt.add(load.prefill_tokens, parts.total() / load.tokens());
     work_.answer.add(load.decodes, parts.total() / load.tokens());
     advance(taken, decodes, parts.passing.value);
@@ -202,6 +212,7 @@ class Replica {
   }
 
   ServedRun measured() const;
+  Tally usual_work() const;
   double pace() const;
 
   const std::vector<ServedRequest>& requests_;
@@ -212,7 +223,7 @@ class Replica {
   std::deque<std::size_t> waiting_;
   std::vector<Running> running_;
   std::size_t next_ = 0, done_ = 0;
-  double now_ = 0, coming_at_ = 0, occupied_ = 0, late_ = 0, context_ = 0, longest_ = 0;
+  double now_ = 0, coming_at_ = 0, late_ = 0, longest_ = 0;
   Tally work_, settled_, last_;  // settled: once a quarter has begun; last: when all have
   std::int64_t steps_ = 0, preempted_ = 0;
 };
@@ -229,13 +240,21 @@ double Replica::pace() const {
          std::max(1e-12, took(&Tally::prompt) + took(&Tally::answer));
 }
 
+// Without start and end of the run, where requests that wait fill what ends.
+Tally Replica::usual_work() const {
+  Tally all = work_;
+  all.seconds = now_;
+  const Tally middle = last_ - settled_;
+  return limits_.full_run || middle.seconds <= 0 || middle.answer.tokens <= 0 ? all : middle;
+}
+
 ServedRun Replica::measured() const {
   ServedRun run;
   const std::size_t count = requests_.size();
   // Without start and end of the run: the requests that end in its middle half.
   std::vector<double> ends = end_;
   std::ranges::sort(ends);
-  const bool all = limits_.whole_run;
+  const bool all = limits_.full_run;
   std::size_t skipped = all || count < 8 ? 0 : count / 4;
   // Where these end at once, as after prompts that stop all decoding, there is no middle.
   if (skipped > 0 && ends[skipped - 1] >= ends[count - 1 - skipped]) skipped = 0;
@@ -279,8 +298,9 @@ ServedRun Replica::measured() const {
   run.output_per_s = run.requests_per_s * outputs / counted;
   run.total_per_s = run.requests_per_s * (outputs + inputs) / counted;
   run.requests = static_cast<std::int64_t>(count);
-  run.running = now_ > 0 ? occupied_ / now_ : 0;
-  run.context = work_.answer.tokens > 0 ? context_ / work_.answer.tokens : 0;
+  const Tally usual = usual_work();
+  run.running = usual.running();
+  run.context = usual.context();
   run.steps = steps_;
   run.preempted = preempted_;
   return run;

@@ -36,7 +36,7 @@ struct ReplicaLimits {
   double prefix_hit_share = 0;   // of prompt tokens that are not prefilled
   bool reserves_output = false;  // see EngineSpec
   std::int64_t concurrency = 0;  // of a closed load; 0: requests come when they arrive
-  bool whole_run = false;  // measure from the first arrival to the last end, as a benchmark of
+  bool full_run = false;  // measure from the first arrival to the last end, as a benchmark of
                            // so many requests does; else without start and end of the run
   // Seconds from a request's start to the replica's queue, which its latencies have in them, and at
   // least between two that come to it: prompts prefilled elsewhere.

@@ -138,7 +138,7 @@ struct Simulation {
                                .prefix_hit_share = s.decode_only ? 1 : s.prefix_hit_share,
                                .reserves_output = s.engine.reserves_output,
                                .concurrency = clients,
-                               .whole_run = full,
+                               .full_run = full,
                                .delay = way.delay.value,
                                .turn = way.most_per_s > 0 ? 1 / (way.most_per_s * part) : 0};
     return serve(requests, limits, [&](const StepLoad& step) { return times.of(step); });

@@ -95,13 +95,7 @@ ServedColumn served_column(const Session& session, const Asked& asked) {
                       "shardplan plan says what stands in the way");
   }
   ServingEstimate e = planned_estimate(*s);
-  if (!s->plan.disaggregation) {
-    Value plan;
-    for (const auto& [key, size] : {std::pair{"tp", e.sizes.tp}, std::pair{"pp", e.sizes.pp},
-                                    std::pair{"ep", e.sizes.ep}, std::pair{"dp", e.sizes.dp}})
-      plan.set(key, scalar_value(std::to_string(size)));
-    root.set("plan", plan);
-  }
+  set_served(root, *s);
   return {asked.name, std::move(root), *s, e};
 }
 

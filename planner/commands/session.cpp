@@ -257,8 +257,7 @@ ServingScenario load_serving(const Session& session) {
   return s;
 }
 
-std::string serving_yaml(const Session& session, const ServingScenario& chosen) {
-  Value root = scenario_tree(file_of(session), session.path, session.options.assignments);
+void set_served(Value& root, const ServingScenario& chosen) {
   const auto number = [](std::int64_t n) { return scalar_value(std::to_string(n)); };
   const auto sizes_value = [&](const ServingSizes& sizes) {
     Value map;
@@ -283,6 +282,11 @@ std::string serving_yaml(const Session& session, const ServingScenario& chosen) 
   serving.set("max_num_seqs", number(chosen.serving.limits.max_num_seqs));
   serving.set("max_num_batched_tokens", number(chosen.serving.limits.max_num_batched_tokens));
   root.erase("assumed");
+}
+
+std::string serving_yaml(const Session& session, const ServingScenario& chosen) {
+  Value root = scenario_tree(file_of(session), session.path, session.options.assignments);
+  set_served(root, chosen);
   return to_yaml(root);
 }
 

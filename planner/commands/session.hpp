@@ -117,6 +117,9 @@ void refuse_training_flags(const Options& options);
 // of training and when an output cannot be written, or is the scenario's file.
 costmodel::ServingScenario load_serving(const Session& session);
 
+// The plan, formats and limits of `chosen` in a scenario's tree.
+void set_served(costmodel::Value& root, const costmodel::ServingScenario& chosen);
+
 // The scenario as YAML with the plan of `chosen` written out; it can be loaded again.
 std::string serving_yaml(const Session& session, const costmodel::ServingScenario& chosen);
 

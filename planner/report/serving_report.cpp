@@ -50,14 +50,15 @@ std::string mean_text(const Latency& latency, const std::array<double, 2>& inter
                      at(interval[1]));
 }
 
-std::string price_text(const ServingEstimate& e, const std::array<double, 2>& rate) {
+// `rates`: the output tokens/s between which it lies.
+std::string price_text(const ServingEstimate& e, const std::array<double, 2>& rates) {
   if (e.usd_per_hour <= 0)
     return "not known: --set cluster.price.usd_per_device_hour=2.50, or what you pay";
-  const double usd = e.usd_per_million_output;
+  const double usd = e.usd_per_million_output, all = usd * e.output_per_s;
   return fmt::format(
       "{:.3g} dollars a million output tokens (90 % interval {:.3g} to {:.3g}), {:.4g} dollars an "
       "hour",
-      usd, usd / rate[1], usd / rate[0], e.usd_per_hour);
+      usd, all / rates[1], all / rates[0], e.usd_per_hour);
 }
 
 std::string memory_text(const ServingEstimate& e) {
@@ -112,8 +113,7 @@ std::string verdict_lines(const ServingScenario& s, const ServingEstimate& e,
                       format_integer(limits.max_num_batched_tokens),
                       limits.chunked_prefill ? ", chunked prefill" : "");
   if (!e.fits) return text;
-  const auto& tokens = fit.intervals[0];
-  const auto rates = output_interval(s, e, tokens);
+  const auto rates = output_interval(s, e, fit.intervals[0]);
   text += fmt::format(
       "Throughput  {} output tokens/s   {} a device   {} requests/s   (90 % interval {} to {} "
       "tokens/s)\n",
@@ -127,7 +127,7 @@ std::string verdict_lines(const ServingScenario& s, const ServingEstimate& e,
   if (s.plan.disaggregation) text += "Transfer    " + transfer_text(e) + "\n";
   text += fmt::format("Cache       {} tokens a replica: {} whole requests; {:.1f} run on average\n",
                       whole_number(e.memory.tokens), whole_number(std::floor(e.held)), e.running);
-  text += "Price       " + price_text(e, tokens) + "\n";
+  text += "Price       " + price_text(e, rates) + "\n";
   if (const std::string asked = asked_text(s, e); !asked.empty())
     text += "Wanted      " + asked + "\n";
   if (e.saturated) text += "Overloaded  " + overload_text(s, e) + "\n";

@@ -62,9 +62,18 @@ TEST_CASE("Little's law holds between throughput, latency and requests in flight
   CHECK(run.running == doctest::Approx(16).epsilon(0.05));
 }
 
+TEST_CASE("Start and end of a run count for a benchmark of so many requests alone") {
+  // 40 waves of 10 steps for 16 requests, of which the last has one.
+  const auto requests = drawn_requests({.mean = 64}, {.mean = 10}, 0, 39 * 16 + 1);
+  ReplicaLimits limits = limits_of(64, 1e9, 16);
+  CHECK(serve(requests, limits, constant(0.01)).running == doctest::Approx(16));
+  limits.full_run = true;
+  CHECK(serve(requests, limits, constant(0.01)).running == doctest::Approx((39 * 16 + 1) / 40.0));
+}
+
 TEST_CASE("Each request has its tokens, one a step after the prompt's") {
   auto limits = limits_of(8, 1e9);
-  limits.whole_run = true;
+  limits.full_run = true;
   const std::vector<ServedRequest> requests(4, {0, 100, 10});
   const ServedRun run = serve(requests, limits, constant(0.5));
   CHECK(run.steps == 10);
@@ -85,7 +94,7 @@ TEST_CASE("What a prompt takes through the stages delays its request and no roun
     };
   };
   auto limits = limits_of(8, 1e9, 2);
-  limits.whole_run = true;
+  limits.full_run = true;
   const std::vector<ServedRequest> requests(6, {0, 100, 2});
   for (const double late : {0.0, 0.01, 0.5}) {
     CAPTURE(late);
@@ -154,7 +163,7 @@ TEST_CASE("Those that start a run together are not among those that are measured
   const auto requests = drawn_requests({.mean = 90}, {.mean = 50, .least = 20, .most = 80}, 0, 64);
   const ServedRun steady = serve(requests, limits, constant(1));
   CHECK(steady.ttft.mean < 3);
-  limits.whole_run = true;
+  limits.full_run = true;
   CHECK(serve(requests, limits, constant(1)).ttft.mean > 3);
 }
 

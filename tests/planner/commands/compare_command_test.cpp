@@ -65,6 +65,12 @@ TEST_CASE("scenarios of serving and variants stand side by side") {
   const auto rows = nlohmann::json::parse(
       in_process::printed("compare serve-llama-7b-pcie-1 serve-llama-7b-pcie-2 --format json"));
   CHECK(rows[0]["quantity"] == "cluster.devices");
+  // Pools, limits and formats of a plan that was searched are among what differs.
+  const std::string pools = in_process::printed(
+      "compare serve-deepseek-v3-2x8-h100 --set model=llama-2-70b --set "
+      "serving.latency_bound.tpot_s=0.03 --with plan=auto");
+  CHECK(contains(pools, "  plan.disaggregation.prefill.tp "));
+  CHECK(contains(pools, "  serving.max_num_seqs "));
 }
 
 TEST_CASE("what compare does not take of serving is refused with a remedy") {

@@ -89,6 +89,22 @@ TEST_CASE("A batch that most requests wait for is said to be one") {
   CHECK_FALSE(holds(report_of(served::usual()), "wait for a place"));
 }
 
+TEST_CASE("The price lies between those of the throughput's interval") {
+  auto s = served::usual();
+  s.serving.concurrency = 0;
+  s.serving.arrival_rate = 1;  // which every plan of the interval answers
+  s.cluster.operation.usd_per_device_hour = 3;
+  costmodel::ServingFit fit;
+  fit.intervals[0] = {0.6, 1.6};
+  const std::string text = serving_report(s, planned_estimate(s), fit, {});
+  const std::string unit = " dollars a million output tokens (90 % interval ";
+  const auto at = text.find(unit);
+  REQUIRE(at != std::string::npos);
+  const std::string price =
+      text.substr(text.rfind(' ', at - 1) + 1, at - text.rfind(' ', at - 1) - 1);
+  CHECK(text.substr(at + unit.size()).starts_with(price + " to " + price + ")"));
+}
+
 TEST_CASE("An overloaded plan is said to be one, with what its figures are of") {
   auto s = served::usual();
   s.serving.concurrency = 0;
