@@ -238,6 +238,12 @@ const std::vector<PlanKey>& plan_key_rows() {
   return rows;
 }
 
+std::vector<std::string_view> expert_recipe_keys() {
+  std::vector<std::string_view> names;
+  for (const PlanKey& key : expert_rows()) names.push_back(key.row.name);
+  return names;
+}
+
 std::vector<KeyText> plan_keys() {
   Keys<P> rows;
   for (const PlanKey& key : plan_key_rows()) rows.push_back(key.row);

@@ -30,6 +30,9 @@ struct PlanKey {
 // In the order in which they are read and written.
 const std::vector<PlanKey>& plan_key_rows();
 
+// Those that mean something to a model with experts alone, and are no sizes.
+std::vector<std::string_view> expert_recipe_keys();
+
 // The keys of `plan`, of its stages ("plan.stages[].tp") and of its replicas.
 std::vector<KeyText> plan_keys();
 

@@ -173,6 +173,11 @@ Scenario read_scenario(const Value& root, const std::string& name, const ConfigP
   Value empty;
   empty.mark = root.mark;
   scenario.plan = read_plan(plan != nullptr ? *plan : empty);
+  for (const auto key : expert_recipe_keys()) {
+    if (model.experts == 0 && scenario.plan.is_written(key))
+      scenario.training.assumed.push_back(
+          fmt::format("plan.{} left out: the model has no experts", key));
+  }
   settle_split(model, scenario.plan);
   settle_own_runs(scenario);
   scenario.training.error_band = band_of_scenario(scenario, path);

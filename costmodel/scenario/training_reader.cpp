@@ -370,14 +370,17 @@ namespace {
 // What is written of experts means nothing to a model without any.
 void leave_out_experts(const ModelSpec& model, TrainingSpec& t) {
   if (model.experts > 0) return;
-  const auto leave_out = [&t](const char* key, auto& value) {
-    if (value > 0) t.assumed.push_back(fmt::format("{} left out: the model has no experts", key));
-    value = {};
+  const TrainingSpec usual;
+  const auto leave_out = [&](const char* key, auto TrainingSpec::*field) {
+    if (t.*field != usual.*field)
+      t.assumed.push_back(fmt::format("{} left out: the model has no experts", key));
+    t.*field = usual.*field;
   };
-  leave_out("capacity_factor", t.capacity_factor);
-  leave_out("expert_buffer_factor", t.expert_buffer_factor);
-  leave_out("paged_stash", t.paged_stash);
-  leave_out("fused_grouped_mlp", t.fused_grouped_mlp);
+  leave_out("capacity_factor", &TrainingSpec::capacity_factor);
+  leave_out("expert_buffer_factor", &TrainingSpec::expert_buffer_factor);
+  leave_out("paged_stash", &TrainingSpec::paged_stash);
+  leave_out("expert_imbalance", &TrainingSpec::expert_imbalance);
+  leave_out("fused_grouped_mlp", &TrainingSpec::fused_grouped_mlp);
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 #include "planner/diagnosis/remedies.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <numeric>
@@ -13,6 +14,7 @@
 #include "planner/diagnosis/reason.hpp"
 #include "planner/diagnosis/size_changes.hpp"
 #include "planner/diagnosis/training_changes.hpp"
+#include "planner/diagnosis/widened_search.hpp"
 
 namespace planner {
 
@@ -35,6 +37,16 @@ std::string shortage(const ParallelPlan& plan, Evaluator& evaluator) {
   return fmt::format("{}: stage {} needs {} of {} ({})", to_string(plan), cost.fullest,
                      format_bytes(cost.peak), format_bytes(evaluator.cluster().device.memory),
                      largest_part(cost.ranks[cost.fullest].memory));
+}
+
+// What keeps a plan from being one of the search; "": other keys do.
+std::string obstacle_of(const ParallelPlan& plan, const Scenario& s, Evaluator& evaluator) {
+  const auto broken = violations(plan, s.model, s.cluster, s.training);
+  if (!broken.empty()) return fmt::format("{}: {}", to_string(plan), broken.front().reason);
+  if (evaluator.cost(plan).peak > memory_limit(s)) return shortage(plan, evaluator);
+  const auto wider = widened_search(s.search, plan);
+  if (wider.empty()) return "";
+  return fmt::format("{}: fits, with {}", to_string(plan), fmt::join(wider, ", "));
 }
 
 // Fixed sizes replace the usual ones; a fixed dp leaves the rest to tp and pp.
@@ -116,6 +128,18 @@ void free_keys(const Scenario& s, Attempts& diagnosis) {
   freed("dp_replicate", &PlanRequest::dp_replicate);
   freed("vpp", &PlanRequest::vpp);
   freed("schedule", &PlanRequest::schedule);
+}
+
+// Without the limits of the search; of these, those that leave the plan out which is found.
+void widen_search(const Scenario& s, Attempts& diagnosis) {
+  Scenario changed = s;
+  changed.search = without_limits(s.search);
+  auto best = best_plan_of(changed, diagnosis);
+  if (!best) return;
+  Settings settings = widened_search(s.search, best->plan);
+  if (settings.empty()) return;
+  const std::string what = fmt::format("a wider search: {}", fmt::join(settings, ", "));
+  add_remedy(what, std::move(settings), changed, *std::move(best), diagnosis);
 }
 
 // Of what comes to the same, as a module recomputed by its own name, the first stays.
@@ -203,13 +227,8 @@ Diagnosis diagnose(const Scenario& s, const SearchResult& failed, const OtherSta
   Attempts diagnosis{{}, stopped, stacks, s.plan};
   Evaluator evaluator(s.model, s.cluster, s.training);
   for (const ParallelPlan& plan : popular(s)) {
-    const auto broken = violations(plan, s.model, s.cluster, s.training);
-    if (broken.empty() && evaluator.cost(plan).peak <= memory_limit(s))
-      continue;  // fits: other keys rule it out
-    const std::string line = broken.empty()
-                                 ? shortage(plan, evaluator)
-                                 : fmt::format("{}: {}", to_string(plan), broken.front().reason);
-    if (std::ranges::find(diagnosis.obstacles, line) == diagnosis.obstacles.end())
+    const std::string line = obstacle_of(plan, s, evaluator);
+    if (!line.empty() && std::ranges::find(diagnosis.obstacles, line) == diagnosis.obstacles.end())
       diagnosis.obstacles.push_back(line);
   }
   if (failed.leanest) {
@@ -221,6 +240,7 @@ Diagnosis diagnose(const Scenario& s, const SearchResult& failed, const OtherSta
   if (memory_lacks) no_margin(s, diagnosis);
   diagnosis.tried.emplace_back("freeing a fixed key");
   free_keys(s, diagnosis);
+  widen_search(s, diagnosis);
   if (memory_lacks) change_training(s, diagnosis);
   more_devices(s, diagnosis);
   if (!memory_lacks) {

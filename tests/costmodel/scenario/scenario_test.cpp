@@ -86,6 +86,15 @@ TEST_CASE("what was assumed is of training or of the cluster, and nothing else")
                  "test.yaml:4:11: assumed has no key 'trainingg'; did you mean 'training'?"));
 }
 
+TEST_CASE("what a plan has of experts is left out of a model without any, and listed") {
+  const Scenario s = scenarios::read(
+      "model: gpt2-medium\ncluster: {base: dgx-a100, devices: 8}\n"
+      "training: {global_batch: 16, sequence: 1024}\nplan: {dispatcher: deepep}\n");
+  CHECK(std::ranges::count(s.training.assumed,
+                           "plan.dispatcher left out: the model has no experts") == 1);
+  CHECK(plan_map(resolve_plan(s), s).find("dispatcher") == nullptr);
+}
+
 TEST_CASE("every scenario of ours is found by its name, and by its file's") {
   const auto path = fixtures::configs();
   const auto names = costmodel::config_names(path, "scenarios");

@@ -65,6 +65,10 @@ TEST_CASE("what is written of experts is left out of a model without any, and li
   CHECK(t.expert_buffer_factor == 0);
   CHECK(t.assumed ==
         std::vector<std::string>{"expert_buffer_factor left out: the model has no experts"});
+  const TrainingSpec uneven = read(", stack: megatron-bridge, expert_imbalance: 2");
+  CHECK(uneven.expert_imbalance == 1);
+  CHECK(std::ranges::count(uneven.assumed,
+                           "expert_imbalance left out: the model has no experts") == 1);
 }
 
 TEST_CASE("what is written stands above the stack") {

@@ -89,6 +89,23 @@ TEST_CASE("a key that no plan can have stands in the way, and freed it helps") {
   }
 }
 
+TEST_CASE("limits of the search stand in the way, and widened they help") {
+  const Scenario s = read(
+      "model: gpt3-175b\ncluster: {base: selene, devices: 1536}\n"
+      "training: {global_batch: 1536, sequence: 2048, stack: megatron-2021}\n"
+      "search: {max_tp: 8, max_pp: 2}\n");
+  const auto d = diagnosed(s);
+  CHECK(std::ranges::any_of(d.obstacles, [](const std::string& line) {
+    return line.ends_with(": fits, with search.max_pp=8");
+  }));
+  const int at = place_of(d, "a wider search: search.max_pp=");
+  REQUIRE(at >= 0);
+  Scenario wider = s;
+  wider.search.max_pp = d.remedies[static_cast<std::size_t>(at)].best.plan.pp;
+  Evaluator evaluator(s.model, s.cluster, s.training);
+  CHECK_FALSE(planner::search(wider, evaluator).plans.empty());
+}
+
 TEST_CASE("everything that helps is named, what takes least time of the devices first") {
   const planner::OtherStacks stacks{{"megatron-bridge", "no-such-stack"},
                                     [](const std::string& n) { return read(nearly(n)); }};
