@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "costmodel/base/unit_text.hpp"
+#include "costmodel/estimate/pricing.hpp"
 
 namespace costmodel {
 

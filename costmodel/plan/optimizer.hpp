@@ -31,8 +31,8 @@ constexpr bool has_moment_precision(Optimizer o) {
   return o == Optimizer::adam || o == Optimizer::sgd || o == Optimizer::muon;
 }
 
-// The highest ZeRO stage that it works with: Adafactor needs rows and columns of whole matrices,
-// Muon whole matrices, which ranks then share out among them.
+// The highest ZeRO stage that it works with: Adafactor needs rows and columns of full matrices,
+// Muon full matrices, which ranks then share out among them.
 constexpr int most_zero(Optimizer o) {
   return o == Optimizer::adafactor ? 0 : o == Optimizer::muon ? 1 : 3;
 }

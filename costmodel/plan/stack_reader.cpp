@@ -456,6 +456,16 @@ const Keys<S>& offload_rows() {
   return keys;
 }
 
+const Keys<S>& earlier_rows() {
+  static const auto keys = key::rows<S>(
+      key::required(key::text<S>(
+          "stack", [](S& s) -> std::string& { return s.earlier.stack; }, "a file of stacks")),
+      key::required(key::whole<S>(
+          "until", [](S& s) -> int& { return s.earlier.until; }, {2018, 2100},
+          "the last year of its runs")));
+  return keys;
+}
+
 const Keys<S>& stack_rows() {
   static const Keys<S> keys = joined<S>(
       key::rows<S>(key::text<S>("title", &S::title, "for people"),
@@ -464,6 +474,7 @@ const Keys<S>& stack_rows() {
                                 "stacks of one code, as megatron: where many of their runs are "
                                 "measured, intervals rest on those alone"),
                    key::remark<S>("version", "for people"),
+                   key::map<S>("earlier", std::identity{}, earlier_rows()),
                    key::note<S>("names", "what people call it: --framework finds it by them")),
       key::of_part<S>(&S::kernels, kernel_keys()), key::of_part<S>(&S::memory, kept_keys()),
       key::of_part<S>(&S::collectives, collective_keys()), key::of_part<S>(&S::zero, zero_keys()),

@@ -281,9 +281,16 @@ struct StackDefaults {
   ExpertRecipe experts;
 };
 
+// The stack of the same name's runs of a year and before.
+struct EarlierStack {
+  std::string stack;
+  int until = 0;
+};
+
 struct StackSpec {
   std::string name;
   std::string title;
+  EarlierStack earlier;
   std::string framework;
   std::string lineage;  // stacks of one code, whose errors are of one kind
   StackKernels kernels;

@@ -10,7 +10,7 @@
 
 namespace costmodel {
 
-// The whole matrix of a projection y = W x, W[n, k].
+// The full matrix of a projection y = W x, W[n, k].
 struct ProjectionSize {
   std::int64_t n = 0, k = 0;
 };

@@ -161,11 +161,41 @@ EvidenceRun read_run(const Value& map) {
 struct WrittenFile {
   const Value* defaults = nullptr;
   const Value* runs = nullptr;
+  int year = 0;
 };
+
+// The first year of this century in a text: four digits; 0: none.
+int year_in(std::string_view text) {
+  constexpr std::string_view digits = "0123456789";
+  for (auto at = text.find_first_of(digits); at != text.npos; at = text.find_first_of(digits, at)) {
+    const auto end = std::min(text.find_first_not_of(digits, at), text.size());
+    const std::string number(text.substr(at, end - at));
+    if (number.size() == 4 && number.starts_with("20")) return std::stoi(number);
+    at = end;
+  }
+  return 0;
+}
+
+// In which a source measured, by its date or its title.
+int year_of_source(const Value& source) {
+  for (const char* key : {"date", "title"}) {
+    const Value* text = source.is_map() ? source.find(key) : nullptr;
+    const int year = text != nullptr ? year_in(text->text) : 0;
+    if (year > 0) return year;
+  }
+  return 0;
+}
 
 const Keys<WrittenFile>& file_rows() {
   static const auto keys = key::rows<WrittenFile>(
-      key::note<WrittenFile>("source", "what published the runs: for people"),
+      key::special<WrittenFile>(
+          "source", key::fixed_text("text, or a map of title, ref and date"),
+          "what published the runs, for people; a year in its date or title chooses between "
+          "versions of a stack (stack.earlier)",
+          [](MapReader& reader, WrittenFile& file) {
+            if (const Value* source = reader.optional("source"))
+              file.year = year_of_source(*source);
+          }),
       key::note<WrittenFile>("notes", "for people"),
       key::special<WrittenFile>("defaults", key::fixed_text("a map"), "merged under every run",
                                 [](MapReader& reader, WrittenFile& file) {
@@ -189,7 +219,8 @@ void read_written(const std::string& file, std::vector<WrittenRun>& runs) {
                         "give each run an id of its own");
     }
     runs.push_back({costmodel::stem_of(file),
-                    written.defaults != nullptr ? merged(*written.defaults, run) : run});
+                    written.defaults != nullptr ? merged(*written.defaults, run) : run,
+                    written.year});
   }
 }
 
@@ -217,8 +248,21 @@ std::vector<EvidenceRun> read_evidence_runs(const std::vector<std::string>& oper
   for (const WrittenRun& written : written_runs(operands, left_out)) {
     all.push_back(read_run(written.run));
     all.back().source = written.source;
+    all.back().year = written.year;
   }
   return all;
+}
+
+Scenario scenario_of(const EvidenceRun& run, const ConfigPath& path) {
+  Scenario scenario = costmodel::read_scenario(run.scenario, run.id, path);
+  const costmodel::EarlierStack& earlier = scenario.training.stack.earlier;
+  if (run.year == 0 || run.year > earlier.until) return scenario;
+  Value root = run.scenario;
+  Value* stack = root.find("training")->find("stack");
+  if (stack != nullptr && stack->is_map()) stack = stack->find("base");
+  if (stack == nullptr) return scenario;
+  stack->text = earlier.stack;
+  return costmodel::read_scenario(root, run.id, path);
 }
 
 void take_defaults(Scenario& scenario) {

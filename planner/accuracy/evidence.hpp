@@ -48,12 +48,17 @@ struct EvidenceRun {
   std::string contradicted;  // how its source's own figures contradict each other, if they do
   std::string unstated;      // what memory depends on and its source does not state, if anything
   bool decides = true;       // whether constants are fitted to it; its error counts either way
+  int year = 0;              // of the measurement, by its source; 0: not stated
 };
+
+// The scenario of a run, with the stack as it was in the run's year.
+costmodel::Scenario scenario_of(const EvidenceRun& run, const costmodel::ConfigPath& path);
 
 // A run as it is written, merged with the file's `defaults`.
 struct WrittenRun {
   std::string source;  // stem of the file
   costmodel::Value run;
+  int year = 0;  // of the file's source
 };
 
 // The runs of evidence files, of training or of serving; folders as below.

@@ -92,7 +92,7 @@ void add_run(const EvidenceRun& run, const costmodel::ConfigPath& path, Agenda& 
              std::map<std::string, std::size_t>& known, ExpertComparison& result) {
   ExpertRun priced{run.source, run.id, run.measured.iteration, 0, {}, ""};
   try {
-    const Scenario s = read_scenario(run.scenario, run.id, path);
+    const Scenario s = scenario_of(run, path);
     const Scenario free = freed(s);
     const auto [at, fresh] = known.emplace(key_of(run, free), result.workloads.size());
     if (fresh) {

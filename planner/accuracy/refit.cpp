@@ -267,7 +267,7 @@ std::vector<EvidenceRun> timed_runs(const std::vector<std::string>& operands,
     FittedRun fitted{run.id, run.source, {}, 0, run.decides, {}};
     fitted.errors.fill(NAN);
     try {
-      const Scenario scenario = read_scenario(run.scenario, run.id, path);
+      const Scenario scenario = scenario_of(run, path);
       fitted.traits = traits_of(scenario);
       if (with_defaults(scenario).automatic.empty())
         fitted.features = features_of(resolve_plan(scenario));

@@ -34,7 +34,7 @@ std::vector<PreparedRun> prepared(const std::vector<EvidenceRun>& runs,
   std::vector<PreparedRun> all;
   for (const EvidenceRun& run : runs) {
     if (!run.measured.iteration) continue;
-    Scenario scenario = read_scenario(run.scenario, run.id, path);
+    Scenario scenario = scenario_of(run, path);
     take_defaults(scenario);
     const auto settled = settled_run(scenario);
     if (settled) all.push_back({&run, std::move(scenario), settled->plan});

@@ -45,7 +45,7 @@ KindSeconds kinds_of(const costmodel::ParallelPlan& plan, const Estimate& estima
 Prediction predict(const EvidenceRun& run, const costmodel::ConfigPath& path) {
   Prediction prediction;
   try {
-    Scenario scenario = read_scenario(run.scenario, run.id, path);
+    Scenario scenario = scenario_of(run, path);
     prediction.facts = facts_of(scenario);
     if (!scenario.plan.automatic.empty())
       prediction.open = fmt::format("{}", fmt::join(scenario.plan.automatic, ", "));
@@ -248,7 +248,7 @@ ValidationSummary summary_of(const Rows& rows) {
 std::optional<double> predicted_iteration(const EvidenceRun& run,
                                           const costmodel::ConfigPath& path) {
   try {
-    Scenario scenario = read_scenario(run.scenario, run.id, path);
+    Scenario scenario = scenario_of(run, path);
     take_defaults(scenario);
     const auto settled = settled_run(scenario);
     if (!settled) return {};

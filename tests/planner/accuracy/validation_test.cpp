@@ -128,6 +128,26 @@ TEST_CASE("a run that cannot be predicted stays, with the reason; defaults lie u
                   costmodel::ConfigError);
 }
 
+TEST_CASE("a run is of its stack as it was in the year of its source") {
+  const program::Scratch scratch;
+  const auto stack_of = [&](const std::string& source, const std::string& stack) {
+    scratch.write("runs.yaml", "source: " + source +
+                                   "\nruns:\n- id: one\n  model: llama-3-8b\n"
+                                   "  cluster: {base: dgx-h100, devices: 8}\n"
+                                   "  training: {global_batch: 8, sequence: 8192, stack: " +
+                                   stack + "}\n  plan: {zero: 3}\n  measured: {iteration_s: 1}\n");
+    const auto runs = read_evidence_runs({(scratch.path() / "runs.yaml").string()});
+    REQUIRE(runs.size() == 1);
+    return scenario_of(runs.front(), path).training.stack.name;
+  };
+  CHECK(stack_of("{title: torchtitan benchmarks (Dec 2024)}", "torchtitan") == "torchtitan-2024");
+  CHECK(stack_of("{title: torchtitan benchmarks (June 2025)}", "torchtitan") == "torchtitan");
+  CHECK(stack_of("{title: a card of 2024, date: 2026-11-26}", "torchtitan") == "torchtitan");
+  CHECK(stack_of("{title: a card of 20240 units}", "torchtitan") == "torchtitan");
+  CHECK(stack_of("{title: of 2024}", "{base: torchtitan, loss: flash}") == "torchtitan-2024");
+  CHECK(stack_of("{title: of 2024}", "megatron-core-2025") == "megatron-core-2025");
+}
+
 TEST_CASE("a run of whose open keys no choice fits is predicted, and called too large") {
   const program::Scratch scratch;
   scratch.write(
