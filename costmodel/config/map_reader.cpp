@@ -232,6 +232,20 @@ Mark MapReader::mark_of(std::string_view key) const {
   return value != nullptr ? value->mark : map_.mark;
 }
 
+Mark MapReader::mark_of_any(std::initializer_list<std::string_view> keys) const {
+  const auto written = [&](const auto& stands_above) {
+    const auto at = std::ranges::find_if(keys, [&](std::string_view key) {
+      const Value* value = map_.find(key);
+      return value != nullptr && stands_above(value->mark.file);
+    });
+    return at != keys.end() ? *at : std::string_view();
+  };
+  const auto key = written([](const std::string& file) { return file.starts_with("--"); });
+  if (!key.empty()) return mark_of(key);
+  const auto of_file = written([&](const std::string& file) { return file == map_.mark.file; });
+  return mark_of(of_file.empty() ? *keys.begin() : of_file);
+}
+
 std::vector<std::string_view> MapReader::unread() const {
   std::vector<std::string_view> keys;
   for (const auto& entry : map_.entries) {

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <initializer_list>
 #include <optional>
 #include <span>
 #include <string>
@@ -47,6 +48,9 @@ class MapReader {
   std::optional<std::size_t> one_of(std::string_view key, std::span<const std::string_view> names);
   // The place of the value; the map's place when the key is absent.
   Mark mark_of(std::string_view key) const;
+  // Of values that do not go together, the place of one that stands above the map's base: in an
+  // argument, or in the map's own file. The first key's where none does.
+  Mark mark_of_any(std::initializer_list<std::string_view> keys) const;
   const Mark& mark() const { return map_.mark; }
 
   // The keys of the map that were never read and have a value, in its order.

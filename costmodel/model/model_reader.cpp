@@ -109,7 +109,7 @@ void read_delta_net(MapReader& reader, ModelSpec& model) {
   if (!has(model, Mixer::scan)) read_part(reader, ModelPart::convolution, model);
   if (model.linear_num_value_heads % model.linear_num_key_heads != 0) {
     throw ConfigError(
-        reader.mark_of("linear_num_key_heads"),
+        reader.mark_of_any({"linear_num_key_heads", "linear_num_value_heads"}),
         fmt::format("linear_num_key_heads {} does not divide linear_num_value_heads {}",
                     model.linear_num_key_heads, model.linear_num_value_heads),
         "every key head serves the same number of value heads");
@@ -190,7 +190,7 @@ void read_pattern(MapReader& reader, ModelSpec& model) {
   read_part(reader, ModelPart::layers, model);
   if (model.layers != letters) {
     throw ConfigError(
-        reader.mark_of("layers"),
+        reader.mark_of_any({"layers", "layer_pattern"}),
         fmt::format("layers {}, but layer_pattern has {} letters", model.layers, letters),
         "leave layers out: it is the pattern's length");
   }
@@ -219,21 +219,21 @@ void read_attention(MapReader& reader, ModelSpec& model) {
   read_part(reader, ModelPart::kv_heads, model);
   if (model.heads % model.kv_heads != 0) {
     throw ConfigError(
-        reader.mark_of("kv_heads"),
+        reader.mark_of_any({"kv_heads", "heads"}),
         fmt::format("kv_heads {} does not divide heads {}", model.kv_heads, model.heads),
         "every key/value head serves the same number of query heads");
   }
   const ModelSpec own = model.as_decoder();
   if (own.heads % own.kv_heads != 0) {
     throw ConfigError(
-        reader.mark_of("decoder_heads"),
+        reader.mark_of_any({"decoder_heads", "kv_heads"}),
         fmt::format("kv_heads {} does not divide decoder_heads {}", own.kv_heads, own.heads),
         "choose decoder_heads as a multiple of kv_heads");
   }
   read_part(reader, ModelPart::head_dim, model);
   if (model.head_dim == 0 && model.hidden % model.heads != 0) {
     throw ConfigError(
-        reader.mark_of("hidden"),
+        reader.mark_of_any({"hidden", "heads"}),
         fmt::format("hidden {} is not divisible by heads {}", model.hidden, model.heads),
         "choose sizes that divide, or give head_dim");
   }
@@ -245,7 +245,7 @@ void read_experts(MapReader& reader, ModelSpec& model) {
   if (model.kind != ModelKind::moe && !has_letter(model.layer_pattern, 'E')) return;
   read_part(reader, ModelPart::experts, model);
   if (model.top_k > model.experts) {
-    throw ConfigError(reader.mark_of("top_k"),
+    throw ConfigError(reader.mark_of_any({"top_k", "experts"}),
                       fmt::format("top_k {} exceeds the {} experts", model.top_k, model.experts),
                       "a token takes each expert once at most");
   }
@@ -255,8 +255,8 @@ void read_experts(MapReader& reader, ModelSpec& model) {
   read_part(reader, ModelPart::router, model);
   const std::int64_t sparse = model.moe_layers(0, model.layers);
   if (sparse == 0) {
-    throw ConfigError(reader.mark_of("first_dense_layers"), "no layer has experts",
-                      "lower first_dense_layers or moe_every");
+    throw ConfigError(reader.mark_of_any({"first_dense_layers", "moe_every", "layers"}),
+                      "no layer has experts", "lower first_dense_layers or moe_every");
   }
   if (sparse == model.layers && model.ffn_hidden == 0) model.ffn_hidden = model.expert_ffn_hidden;
 }

@@ -3,6 +3,7 @@
 
 #include <doctest/doctest.h>
 
+#include "costmodel/config/override.hpp"
 #include "costmodel/config/yaml.hpp"
 #include "tests/costmodel/support/fixtures.hpp"
 
@@ -25,6 +26,14 @@ std::string fault(const std::string& yaml, Read read) {
 }
 
 }  // namespace
+
+TEST_CASE("values that do not go together are blamed on what stands above a base") {
+  Value map = merged(parse_yaml("{a: 1, b: 2}", "base.yaml"), parse_yaml("{b: 3}", "mine.yaml"));
+  CHECK(to_string(MapReader(map, "model").mark_of_any({"a", "b"})) == "mine.yaml:1:5");
+  CHECK(to_string(MapReader(map, "model").mark_of_any({"a", "c"})) == "base.yaml:1:5");
+  assign_path(map, "a=4", mark_of_argument("--set", "a=4"));
+  CHECK(to_string(MapReader(map, "model").mark_of_any({"b", "a"})).starts_with("--set a=4"));
+}
 
 TEST_CASE("whole numbers") {
   const auto read = [](MapReader& r) { r.integer("n", {1, 1000}); };
