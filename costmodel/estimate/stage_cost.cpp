@@ -378,10 +378,16 @@ void add_zero(const PlanInputs& in, const RankWeights& weights, const ClusterSpe
     again = passes.backward;
     scatter = passes.reduction;
   }
-  const bool hides = !training.overlap.nothing_hidden;
-  const bool prefetch = hides && training.stack.zero.prefetch;
+  // Sharded weights are fetched ahead unless the scenario switches off what its stack overlaps.
+  const auto hides = [&training](bool Overlap::*key) {
+    const bool off = training.stack.overlap.*key && !(training.overlap.*key);
+    return !training.overlap.nothing_hidden && !off;
+  };
+  const bool ahead = training.stack.zero.prefetch;
+  const bool prefetch = ahead && hides(&Overlap::overlap_param_gather);
   const double beside = training.stack.zero.slowdown;
-  const bool overlap = hides && (training.overlap.overlap_grad_reduce || prefetch);
+  const bool overlap =
+      (ahead || training.overlap.overlap_grad_reduce) && hides(&Overlap::overlap_grad_reduce);
   Seconds first = gather;  // the first layer's gather has nothing before it
   if (in.plan.offload.states()) {
     // Where they overlap, the slower of the host's link and the network sets the pace.

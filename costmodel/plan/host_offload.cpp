@@ -58,8 +58,8 @@ void check_modules(const ParallelPlan& p, const ModelSpec& model, const Training
                 text("modules of experts in host memory, which moe recomputes"),
                 text("leave expert_fc1 and moe_act out, or moe out of recompute.modules"));
   const Overlap& o = training.overlap;
-  rules.require(!of_norms || !(o.cuda_graph || o.graph_attention || o.graph_mlp || o.graph_router),
-                "offload", text("norms in host memory, which CUDA graphs pass on"),
+  rules.require(!of_norms || !(o.cuda_graph || o.graphs_parts()), "offload",
+                text("norms in host memory, which CUDA graphs pass on"),
                 text("leave attn_norm and mlp_norm out, or set overlap.cuda_graph: false"));
   rules.require(
       !splits_backward(p.schedule) && p.ways() == 1 && p.listed == nullptr &&

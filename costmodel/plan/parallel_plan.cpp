@@ -382,7 +382,21 @@ void check_recompute(const ParallelPlan& p, const ModelSpec& model, Rules& rules
                            model.layers);
       },
       [] { return std::string("count the layers of one (virtual) stage"); });
+  // Megatron-LM, transformer_config.py: both are refused there too.
+  const auto lacks = [&](RecomputeModule module, bool has, const char* what) {
+    rules.require(
+        has || (p.recompute.modules & bit_of(module)) == 0, "recompute",
+        [&] {
+          return fmt::format("recompute {}, and the model has no {}",
+                             recompute_module_names[static_cast<std::size_t>(module)], what);
+        },
+        [] { return std::string("leave the module out"); });
+  };
+  lacks(RecomputeModule::mla_up_proj, model.latent_attention(), "latent attention");
+  lacks(RecomputeModule::moe_act, model.experts > 0, "experts");
 }
+
+constexpr const char* other_stack = "choose another training.stack (see `shardplan list stacks`)";
 
 void check_data_parallel_only(const ParallelPlan& p, const StackSpec& stack, Rules& rules) {
   rules.require(
@@ -401,11 +415,24 @@ void check_data_parallel_only(const ParallelPlan& p, const StackSpec& stack, Rul
   alone("ep", p.ep);
 }
 
+void check_offered_recompute(const Recompute& asked, const StackSpec& stack, Rules& rules) {
+  const auto require = [&](bool offered, const char* lack, const char* remedy) {
+    rules.require(
+        offered, "recompute", [&] { return fmt::format("stack {} {}", stack.name, lack); },
+        [&] { return std::string(remedy); });
+  };
+  const unsigned core = bit_of(RecomputeModule::core_attn);
+  require(asked.layers == 0 || stack.offers.partial_recompute, "recomputes all layers or none",
+          "write recompute: full, or none");
+  require(asked.granularity != Recomputation::selective || stack.offers.selective_recompute,
+          "has no selective recomputation", other_stack);
+  require((asked.modules & ~core) == 0 || stack.offers.recompute_modules,
+          "has no recomputation by modules", other_stack);
+}
+
 // The features that the framework's version offers: a plan that it cannot run is invalid.
 void check_offered(const ParallelPlan& p, const StackSpec& stack, Rules& rules) {
-  const auto other = [] {
-    return std::string("choose another training.stack (see `shardplan list stacks`)");
-  };
+  const auto other = [] { return std::string(other_stack); };
   rules.require(
       p.zero <= stack.offers.max_zero, "zero",
       [&] {
@@ -431,17 +458,10 @@ void check_offered(const ParallelPlan& p, const StackSpec& stack, Rules& rules) 
       p.pp == 1 || stack.offers.pipeline, "pp",
       [&] { return fmt::format("stack {} has no pipeline", stack.name); },
       [] { return std::string("set pp: 1, or choose another stack"); });
-  rules.require(
-      p.recompute.layers == 0 || stack.offers.partial_recompute, "recompute",
-      [&] { return fmt::format("stack {} recomputes all layers or none", stack.name); },
-      [] { return std::string("write recompute: full, or none"); });
+  check_offered_recompute(p.recompute, stack, rules);
   rules.require(
       !p.sequence_parallel || stack.offers.sequence_parallel, "sequence_parallel",
       [&] { return fmt::format("stack {} has no sequence parallelism", stack.name); }, other);
-  rules.require(
-      p.recompute.granularity != Recomputation::selective || stack.offers.selective_recompute,
-      "recompute",
-      [&] { return fmt::format("stack {} has no selective recomputation", stack.name); }, other);
   rules.require(
       !row_of(p.schedule).whole_rounds || stack.offers.interleaved, "vpp",
       [&] { return fmt::format("stack {} has no interleaved schedule", stack.name); }, other);

@@ -16,7 +16,8 @@ constexpr std::array<std::string_view, 7> graph_scopes{
 
 // false, true (a graph a layer), or the scopes that graphs replay.
 void read_graph_scopes(const Value& value, Overlap& overlap) {
-  overlap.cuda_graph = overlap.graph_attention = overlap.graph_mlp = overlap.graph_router = false;
+  overlap.cuda_graph = overlap.graph_attention = overlap.graph_mlp = false;
+  overlap.graph_router = overlap.graph_scan = false;
   if (value.is_scalar()) {
     overlap.cuda_graph = read_boolean(value, "cuda_graph");
     return;
@@ -29,7 +30,8 @@ void read_graph_scopes(const Value& value, Overlap& overlap) {
     }
     if (at < graph_scopes.begin() + 2) overlap.cuda_graph = true;
     if (*at == "attn") overlap.graph_attention = true;
-    if (*at == "mlp" || *at == "mamba") overlap.graph_mlp = true;
+    if (*at == "mlp") overlap.graph_mlp = true;
+    if (*at == "mamba") overlap.graph_scan = true;
     if (*at == "moe_router" || *at == "moe_preprocess") overlap.graph_router = true;
   }
 }

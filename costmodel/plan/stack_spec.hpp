@@ -55,8 +55,10 @@ struct Overlap {
   bool compile = false;     // torch.compile or XLA: a chain of element-wise operators is one kernel
   bool cuda_graph = false;  // kernels are replayed from a CUDA graph
   // The parts of a layer that graphs of their own replay, when cuda_graph is off (Megatron-LM,
-  // cuda_graph_scope: attn, mlp, moe_router with moe_preprocess). Experts are in none.
-  bool graph_attention = false, graph_mlp = false, graph_router = false;
+  // cuda_graph_scope: attn, mlp, moe_router with moe_preprocess, mamba). Experts are in none, and
+  // scans are priced as launched one by one either way.
+  bool graph_attention = false, graph_mlp = false, graph_router = false, graph_scan = false;
+  bool graphs_parts() const { return graph_attention || graph_mlp || graph_router || graph_scan; }
   // No setting of a framework: communication counts in full, as if nothing else ran beside it
   // (estimate/hidden_time).
   bool nothing_hidden = false;

@@ -31,7 +31,7 @@ Mechanisms of_training(const TrainingSpec& t) {
           {"unequal loads of experts", t.expert_load.given()},
           {"static expert buffers", t.expert_buffer_factor > 0},
           {"fused expert products", t.fused_grouped_mlp},
-          {"CUDA graphs", o.cuda_graph || o.graph_attention || o.graph_mlp || o.graph_router},
+          {"CUDA graphs", o.cuda_graph || o.graphs_parts()},
           {"asynchronous tensor parallelism", o.async_tp},
           {"stochastic gradient descent", is_sgd(t.optimizer)},
           {"8-bit Adam", t.optimizer == Optimizer::adam8bit},

@@ -114,24 +114,35 @@ Key<T> run_tokens_row() {
       });
 }
 
+// One of the formats between two, which tensors of a kind have.
+template <class Put>
+Key<T> format_row(const char* name, Precision first, Precision last, const char* help, Put put) {
+  const auto from = static_cast<std::size_t>(first), to = static_cast<std::size_t>(last) + 1;
+  const auto words = std::span(precision_names).subspan(from, to - from);
+  return key::special<T>(
+      name, [words] { return words_text(words); }, help,
+      [=](MapReader& reader, T& t) {
+        if (const auto p = reader.one_of(name, words)) put(t, static_cast<Precision>(from + *p));
+      });
+}
+
 // What follows the stack: the precisions of gradients, of attention, of gathered weights and of
 // the optimizer's moments, and how many rows experts compute.
 const Keys<T>& further_rows() {
   constexpr double most = 1000;
   static const auto keys = key::rows<T>(
-      key::word<T>("gradient_precision", &T::gradient_precision, precision_names,
-                   "of the accumulation buffer; absent: the stack's"),
-      key::word<T>("moment_precision", &T::moment_precision, precision_names,
-                   "of the optimizer's moments; absent: fp32"),
-      key::special<T>(
-          "attention_precision", [] { return words_text(precision_names); },
-          "of attention's products; absent: 16 bits",
-          [](MapReader& reader, T& t) {
-            if (const auto p = reader.one_of("attention_precision", precision_names))
-              t.narrow_attention = is_narrow(static_cast<Precision>(*p));
-          }),
-      key::word<T>("parameter_gather_precision", &T::gather_precision, precision_names,
-                   "in which sharded weights are gathered and kept; absent: bf16"),
+      format_row("gradient_precision", Precision::fp32, Precision::bf16,
+                 "of the accumulation buffer; absent: the stack's",
+                 [](T& t, Precision p) { t.gradient_precision = p; }),
+      format_row("moment_precision", Precision::fp32, Precision::bf16,
+                 "of the optimizer's moments; absent: fp32",
+                 [](T& t, Precision p) { t.moment_precision = p; }),
+      format_row("attention_precision", Precision::fp16, Precision::fp8,
+                 "of attention's products; absent: 16 bits",
+                 [](T& t, Precision p) { t.narrow_attention = is_narrow(p); }),
+      format_row("parameter_gather_precision", Precision::fp16, Precision::mxfp8,
+                 "in which sharded weights are gathered and kept; absent: bf16",
+                 [](T& t, Precision p) { t.gather_precision = p; }),
       key::word<T>(
           "loss", [](T& t) -> LossKernel& { return t.stack.kernels.loss; }, loss_kernel_names,
           "kernel of the loss; absent: the stack's"),
@@ -383,6 +394,18 @@ void leave_out_experts(const ModelSpec& model, TrainingSpec& t) {
   leave_out("fused_grouped_mlp", &TrainingSpec::fused_grouped_mlp);
 }
 
+// Nor graphs of parts that the model lacks.
+void leave_out_graphs(const ModelSpec& model, TrainingSpec& t) {
+  const auto leave_out = [&t](const char* scope, bool Overlap::*graph, const char* lack) {
+    if (t.overlap.*graph)
+      t.assumed.push_back(
+          fmt::format("overlap.cuda_graph: {} left out: the model has no {}", scope, lack));
+    t.overlap.*graph = false;
+  };
+  if (model.state_size == 0) leave_out("mamba", &Overlap::graph_scan, "scans");
+  if (model.experts == 0) leave_out("moe_router", &Overlap::graph_router, "experts");
+}
+
 }  // namespace
 
 std::string stack_assumed(const Value& training, const Value* plan) {
@@ -413,6 +436,7 @@ TrainingSpec read_training(const Value& map, const ConfigPath& path, const Model
                       "leave moment_precision out, or set optimizer: adam");
   }
   leave_out_experts(model, reading.training);
+  leave_out_graphs(model, reading.training);
   return std::move(reading.training);
 }
 

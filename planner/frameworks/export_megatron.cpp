@@ -418,19 +418,12 @@ void write_recompute(const Recompute& recompute, Writer& out) {
   out.put("--recompute-num-layers", recompute.layers > 0 ? recompute.layers : 1);
 }
 
-bool has_graph_scopes(const Overlap& o) {
-  return o.graph_attention || o.graph_mlp || o.graph_router;
-}
-
-// A hybrid's layers without attention are MLPs, scans or both (transformer_config.py,
-// cuda_graph_modules).
-std::string graph_scopes(const ModelSpec& m, const Overlap& o) {
-  const bool hybrid = !m.layer_pattern.empty();
-  const auto has = [&](char letter) { return m.layer_pattern.find(letter) != std::string::npos; };
+// transformer_config.py, cuda_graph_modules.
+std::string graph_scopes(const Overlap& o) {
   std::string scopes;
   if (o.graph_attention) scopes += " attn";
-  if (o.graph_mlp && (!hybrid || has('-'))) scopes += " mlp";
-  if (o.graph_mlp && hybrid && has('M')) scopes += " mamba";
+  if (o.graph_mlp) scopes += " mlp";
+  if (o.graph_scan) scopes += " mamba";
   if (o.graph_router) scopes += " moe_router moe_preprocess";
   return scopes;
 }
@@ -448,10 +441,10 @@ void write_overlap(const ParallelPlan& p, const ModelSpec& m, const Overlap& o, 
               "Megatron-LM overlaps pipeline transfers in the interleaved schedule only");
   out.note_if(p.zero >= 2 && !(o.overlap_grad_reduce && (gather || p.zero == 2)),
               "Megatron-FSDP overlaps its collectives of itself, which the plan does not assume");
-  const std::string scopes = graph_scopes(m, o);
-  if (o.cuda_graph || has_graph_scopes(o)) out.put("--cuda-graph-impl", "transformer_engine");
+  const std::string scopes = graph_scopes(o);
+  if (o.cuda_graph || o.graphs_parts()) out.put("--cuda-graph-impl", "transformer_engine");
   if (!scopes.empty()) out.put("--cuda-graph-modules", scopes.substr(1));
-  out.flag_if(o.cuda_graph || has_graph_scopes(o), "--te-rng-tracker");
+  out.flag_if(o.cuda_graph || o.graphs_parts(), "--te-rng-tracker");
   out.note_if(o.compile, "Megatron-LM has no argument for torch.compile");
 }
 
@@ -492,7 +485,7 @@ void write_environment(const ParallelPlan& p, const TrainingSpec& t, MegatronExp
   out.environment.push_back(fmt::format("CUDA_DEVICE_MAX_CONNECTIONS={}", p.zero >= 2 ? 8 : 1));
   out.environment.emplace_back("PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True");
   // Megatron-LM refuses CUDA graphs in such segments without it (megatron/training/arguments.py).
-  if (overlap.cuda_graph || has_graph_scopes(overlap))
+  if (overlap.cuda_graph || overlap.graphs_parts())
     out.environment.emplace_back("NCCL_GRAPH_REGISTER=0");
   // Without it the fused products of gated experts are refused (moe/experts.py, since core 0.19).
   if (t.fused_grouped_mlp) out.environment.emplace_back("NVTE_CUTEDSL_FUSED_GROUPED_MLP=1");

@@ -219,6 +219,8 @@ void read_training(DeepSpeedImport& in, const Around& script) {
   const bool overlaps = decided ? in.is_on("zero_optimization", "overlap_comm") : usual;
   Value overlap;
   overlap.set("overlap_grad_reduce", scalar_value(overlaps ? "true" : "false"));
+  // Its gathers have a stream of their own with it (runtime/zero/parameter_offload.py).
+  if (usual && !overlaps) overlap.set("overlap_param_gather", scalar_value("false"));
   in.job.scenario.find("training")->set("overlap", overlap);
 }
 

@@ -315,22 +315,13 @@ void check_recompute(const Scenario& s, const ParallelPlan& p, Rules& rules) {
                 "recomputation only",
                 "write recompute: {granularity: full, layers: N}");
   const Overlap& o = s.training.overlap;
-  const bool graphs = o.cuda_graph || o.graph_attention || o.graph_mlp || o.graph_router;
+  const bool graphs = o.cuda_graph || o.graphs_parts();
   rules.require(!full || !graphs, "recompute",
                 "Megatron-LM: CUDA graphs do not go with full recomputation",
                 "set overlap.cuda_graph: false, or recompute: selective");
   rules.require(p.offload.activation_layers == 0 || !graphs, "offload",
                 "Megatron-LM: CUDA graphs do not go with --cpu-offloading-num-layers",
                 "set overlap.cuda_graph: false, or leave activations out of offload");
-  const bool projected =
-      (p.recompute.modules & bit_of(costmodel::RecomputeModule::mla_up_proj)) != 0;
-  rules.require(!projected || s.model.latent_attention(), "recompute",
-                "Megatron-LM: mla_up_proj is recomputed in latent attention only",
-                "leave mla_up_proj out of recompute.modules");
-  const bool activated = (p.recompute.modules & bit_of(costmodel::RecomputeModule::moe_act)) != 0;
-  rules.require(!activated || s.model.experts > 0, "recompute",
-                "Megatron-LM: moe_act is recomputed in experts only",
-                "leave moe_act out of recompute.modules");
 }
 
 // transformer_config.py: graphs capture parts that the model has, replay no random numbers in what
@@ -341,10 +332,13 @@ void check_graphs(const Scenario& s, const ParallelPlan& p, Rules& rules) {
   const auto& m = s.model;
   const bool hybrid = !m.layer_pattern.empty();
   const auto has = [&](char letter) { return m.layer_pattern.find(letter) != std::string::npos; };
-  const bool dense = hybrid ? has('-') || has('M') : m.experts == 0 || m.mixes_layers();
+  const bool dense = hybrid ? has('-') : m.experts == 0 || m.mixes_layers();
   rules.require(!o.graph_mlp || dense, "recompute",
                 "Megatron-LM: the graph scope mlp is of dense layers, which the model lacks",
                 "leave mlp out of overlap.cuda_graph");
+  rules.require(!o.graph_scan || has('M'), "recompute",
+                "Megatron-LM: the graph scope mamba is of scans, which the model lacks",
+                "leave mamba out of overlap.cuda_graph");
   // Of hybrids it takes every layer to have experts where any has.
   rules.require(!o.graph_mlp || !hybrid || m.experts == 0 || !has('-'), "recompute",
                 "Megatron-LM: the graph scope mlp does not go with a hybrid's experts",

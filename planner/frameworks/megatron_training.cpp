@@ -66,6 +66,8 @@ void read_precisions(MegatronImport& in) {
   const std::string second = in.text("--exp-avg-sq-dtype", moments);
   if (aware && (moments == "bf16" || moments == "bfloat16")) {
     in.put("training.moment_precision", "bf16");
+  } else if (aware && (moments == "fp16" || moments == "float16")) {
+    in.put("training.moment_precision", "fp16");
   } else if (aware && moments != "fp32" && moments != "float32") {
     in.leave_out("--exp-avg-dtype", "taken as fp32");
   }

@@ -138,6 +138,23 @@ TEST_CASE("transfers are hidden beside computation: what the stage sends, less w
   CHECK(on.estimate.breakdown.pp_comm < off.estimate.breakdown.pp_comm);
 }
 
+TEST_CASE("what a stack overlaps of sharded weights and a scenario switches off is exposed") {
+  ParallelPlan plan;
+  plan.dp = 4, plan.zero = 3;
+  const auto exposed = [&](bool gathers, bool gradients) {
+    TrainingSpec training = fixtures::training(32, 2048);
+    training.stack.zero.prefetch = true;
+    training.stack.overlap.overlap_param_gather = training.stack.overlap.overlap_grad_reduce = true;
+    training.overlap.overlap_param_gather = gathers;
+    training.overlap.overlap_grad_reduce = gradients;
+    return Evaluator(dense, fixtures::cluster(4), training).estimate(plan).breakdown.dp_comm;
+  };
+  CHECK(exposed(true, true) < exposed(false, true));
+  CHECK(exposed(true, true) < exposed(true, false));
+  CHECK(exposed(false, true) < exposed(false, false));
+  CHECK(exposed(true, false) < exposed(false, false));
+}
+
 TEST_CASE("an exchange of experts beside another micro-batch is hidden") {
   ModelSpec model = dense;
   model.experts = 8, model.top_k = 2, model.expert_ffn_hidden = model.ffn_hidden;

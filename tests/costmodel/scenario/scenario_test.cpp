@@ -14,13 +14,14 @@ using fixtures::contains;
 
 namespace {
 
-std::string refused(const std::string& stack, const std::string& plan) {
+std::string refused(const std::string& stack, const std::string& plan,
+                    const std::string& model = "gpt2-medium") {
   return fixtures::config_error([&] {
-    require_offered(
-        scenarios::read("model: gpt2-medium\ncluster: {base: dgx-a100, devices: 8}\n"
-                        "training: {global_batch: 16, sequence: 1024, precision: fp16, "
-                        "stack: " +
-                        stack + "}\nplan: " + plan + "\n"));
+    require_offered(scenarios::read("model: " + model +
+                                    "\ncluster: {base: dgx-a100, devices: 8}\n"
+                                    "training: {global_batch: 16, sequence: 1024, precision: fp16, "
+                                    "stack: " +
+                                    stack + "}\nplan: " + plan + "\n"));
   });
 }
 
@@ -36,6 +37,26 @@ TEST_CASE("what the stack offers in no plan is refused at its key before a searc
   CHECK(contains(refused("megatron-2021", "{cp: 2}"), "no context parallelism"));
   CHECK(contains(refused("megatron-2021", "{recompute: selective}"), "no selective"));
   CHECK(contains(refused("megatron-2021", "{schedule: zero-bubble-h1}"), "no zero-bubble"));
+}
+
+TEST_CASE("recomputation by modules is of stacks that have it, and of modules of the model") {
+  const auto modules = [](const std::string& list) {
+    return "{recompute: {modules: [" + list + "]}}";
+  };
+  CHECK(contains(refused("torchtitan", modules("mlp")), "has no recomputation by modules"));
+  CHECK(refused("torchtitan", modules("core_attn")).empty());
+  CHECK(refused("megatron-core-2026", modules("mlp")).empty());
+  const auto fault = [&](const std::string& model, const std::string& list) {
+    return fixtures::config_error([&] {
+      resolve_plan(scenarios::read("model: " + model +
+                                   "\ncluster: {base: dgx-a100, devices: 8}\n"
+                                   "training: {global_batch: 16, sequence: 1024}\nplan: " +
+                                   modules(list) + "\n"));
+    });
+  };
+  CHECK(contains(fault("llama-3-8b", "moe_act"), "the model has no experts"));
+  CHECK(contains(fault("mixtral-8x7b", "mla_up_proj"), "the model has no latent attention"));
+  CHECK(fault("mixtral-8x7b", "moe_act").empty());
 }
 
 TEST_CASE("what is left open, and what tp 1 switches off, is refused of no stack") {

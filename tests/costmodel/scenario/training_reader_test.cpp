@@ -67,8 +67,31 @@ TEST_CASE("what is written of experts is left out of a model without any, and li
         std::vector<std::string>{"expert_buffer_factor left out: the model has no experts"});
   const TrainingSpec uneven = read(", stack: megatron-bridge, expert_imbalance: 2");
   CHECK(uneven.expert_imbalance == 1);
-  CHECK(std::ranges::count(uneven.assumed,
-                           "expert_imbalance left out: the model has no experts") == 1);
+  CHECK(std::ranges::count(uneven.assumed, "expert_imbalance left out: the model has no experts") ==
+        1);
+}
+
+TEST_CASE("formats are those that tensors of a kind have") {
+  const auto fault = [](const std::string& keys) {
+    return fixtures::config_error([&] { read(", stack: megatron-bridge, " + keys); });
+  };
+  CHECK(read(", moment_precision: fp16").moment_precision == Precision::fp16);
+  CHECK(read(", parameter_gather_precision: mxfp8").gather_precision == Precision::mxfp8);
+  CHECK(read(", attention_precision: fp8").narrow_attention);
+  CHECK_FALSE(read(", attention_precision: bf16").narrow_attention);
+  for (const char* keys : {"moment_precision: fp8", "gradient_precision: mxfp8",
+                           "attention_precision: fp32", "attention_precision: nvfp4",
+                           "parameter_gather_precision: fp32", "parameter_gather_precision: nvfp4"})
+    CHECK(fixtures::contains(fault(keys), "is not known; known: "));
+}
+
+TEST_CASE("graphs of parts that the model lacks are left out, and listed") {
+  const TrainingSpec t = read(", overlap: {cuda_graph: [attn, mamba, moe_router]}");
+  CHECK(t.overlap.graph_attention);
+  CHECK_FALSE(t.overlap.graph_scan);
+  CHECK_FALSE(t.overlap.graph_router);
+  CHECK(std::ranges::count(t.assumed,
+                           "overlap.cuda_graph: mamba left out: the model has no scans") == 1);
 }
 
 TEST_CASE("what is written stands above the stack") {

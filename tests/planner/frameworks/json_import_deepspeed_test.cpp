@@ -131,13 +131,20 @@ TEST_CASE("what the file leaves to a trainer is missing, and the defaults are De
   CHECK(training(R"("bf16": {"enabled": "auto"}, "fp16": {"enabled": true})", "precision") ==
         "fp16");
   CHECK(training(R"("bf16": {"enabled": false})", "precision") == "fp32");
-  const auto overlap = [](const std::string& zero) {
+  const auto all = [](const std::string& zero) {
     const auto job = import_deepspeed("{\"zero_optimization\": " + zero + "}", "ds.json");
-    return job.scenario.find("training")->find("overlap")->find("overlap_grad_reduce")->text;
+    return *job.scenario.find("training")->find("overlap");
+  };
+  const auto overlap = [&](const std::string& zero) {
+    return all(zero).find("overlap_grad_reduce")->text;
   };
   CHECK(overlap(R"({"stage": 3})") == "true");
   CHECK(overlap(R"({"stage": 2})") == "false");
   CHECK(overlap(R"({"stage": 3, "overlap_comm": false})") == "false");
+  const auto alone = all(R"({"stage": 3, "overlap_comm": false})");
+  REQUIRE(alone.find("overlap_param_gather") != nullptr);
+  CHECK(alone.find("overlap_param_gather")->text == "false");
+  CHECK(all(R"({"stage": 3})").find("overlap_param_gather") == nullptr);
 }
 
 TEST_CASE("a nested value is left out in three letters, one nested without end refused") {
