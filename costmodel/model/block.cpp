@@ -22,6 +22,7 @@ constexpr std::array mixers{
     MixerRow{scan, 'M', "Mamba", "", true, "a Mamba scan"},
     MixerRow{parallel, 'P', "", " with a scan", true, "attention and a Mamba-2 scan in parallel"},
     MixerRow{rwkv, 'R', "RWKV", "", true, "RWKV-7"},
+    MixerRow{short_conv, 'V', "convolution", "", true, "a short convolution between gates (LFM2)"},
     MixerRow{encoder, 0, "", "", false, ""},
     MixerRow{decoder, 0, "", "", false, ""}};
 

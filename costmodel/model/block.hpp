@@ -24,6 +24,7 @@ enum class Mixer : std::uint8_t {
   scan,        // a state-space scan: Mamba-2, or Mamba-1 (ModelSpec::dt_rank)
   parallel,    // attention and a scan of one input, summed (Falcon-H1, arXiv:2507.22448)
   rwkv,        // RWKV-7's time mixing (arXiv:2503.14456, section 4)
+  short_conv,  // a short convolution between two gates (LFM2; transformers, Lfm2ShortConv)
   encoder,     // attention without a mask, of an encoder's layers
   decoder      // attention, then attention to the encoder's output
 };

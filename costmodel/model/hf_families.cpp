@@ -522,6 +522,18 @@ constexpr HfFamily families[] = {
       "experts=num_local_experts:8 top_k=num_experts_per_tok:2 "
       "expert_ffn_hidden=intermediate_size"},
      hf_granite_shared},
+    {"lfm2",
+     "Lfm2ForCausalLM",
+     {llama_rows, lfm2_rows,
+      "ffn_hidden=block_ff_dim|intermediate_size:12288 attention_pattern=layer_types:F"},
+     hf_lfm2},
+    {"lfm2_moe",
+     "Lfm2MoeForCausalLM",
+     {llama_rows, mixture_rows, lfm2_rows,
+      "ffn_hidden=intermediate_size:7168 experts=num_experts:32 top_k=num_experts_per_tok:4 "
+      "expert_ffn_hidden=moe_intermediate_size:1792 first_dense_layers=num_dense_layers:2 "
+      "router_score:sigmoid router_bias=use_expert_bias:true "
+      "router_scaling=routed_scaling_factor:1.0 attention_pattern=layer_types:F"}},
     // Llama 3.2 Vision: some layers attend to the image in place of the text.
     {"mllama_text_model",
      "MllamaForCausalLM",

@@ -110,6 +110,14 @@ inline constexpr std::string_view scan_size_rows =
     "mamba_heads=mamba_n_heads:128 state_size=mamba_d_state:256 ssm_groups=mamba_n_groups:1 "
     "conv_kernel=mamba_d_conv:4 mamba_chunk_size !mamba_conv_bias !mamba_proj_bias";
 
+// Convolutions in all layers but few; what the class does not read of older files.
+inline constexpr std::string_view lfm2_rows =
+    "kv_heads=num_key_value_heads:8 qk_norm:true conv_kernel=conv_L_cache:3 !conv_bias "
+    "tie_embeddings=tie_embedding|tie_word_embeddings:true rotary_base=theta|rope_theta:1000000.0 "
+    "activation:silu hidden_act dropout:0 num_heads conv_dim conv_dim_out conv_use_xavier_init "
+    "block_dim block_mlp_init_scale block_norm_eps block_out_init_scale block_use_swiglu "
+    "block_use_xavier_init use_pos_enc";
+
 inline constexpr std::string_view lightning_rows =
     "experts=num_local_experts expert_ffn_hidden=intermediate_size "
     "head_dim=head_dim:128 attention_pattern=layer_types:LF shared_intermediate_size "

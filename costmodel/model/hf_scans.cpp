@@ -223,4 +223,26 @@ void hf_rwkv7(HfTranslation& file) {
   file.put("kv_heads", heads, "head_dim");
 }
 
+// An MLP two thirds as wide as its field, times a multiplier, rounded up, where
+// block_auto_adjust_ff_dim is on (transformers, Lfm2MLP). Older files list the layers of attention.
+void hf_lfm2(HfTranslation& file) {
+  const double times =
+      file.reader_.number("block_ffn_dim_multiplier", Dimension::count, 1e-6, 1e6).value_or(1);
+  const std::int64_t multiple = file.integer("block_multiple_of", 256);
+  if (file.flag("block_auto_adjust_ff_dim", true)) {
+    const auto wide = static_cast<double>(2 * file.number("ffn_hidden") / 3);
+    file.put("ffn_hidden", ceil_div(static_cast<std::int64_t>(times * wide), multiple) * multiple,
+             "block_ff_dim");
+  }
+  const char* const field = "full_attn_idxs";
+  const Value* const list = file.reader_.optional(field);
+  if (list == nullptr || file.reader_.optional("layer_types") != nullptr) return;
+  std::string letters(static_cast<std::size_t>(file.number("layers")), 'V');
+  for (const Value& layer : list->items) {
+    letters[static_cast<std::size_t>(read_integer(layer, field, {0, file.number("layers") - 1}))] =
+        'F';
+  }
+  file.put_pattern(letters, field);
+}
+
 }  // namespace costmodel

@@ -15,6 +15,7 @@ void hf_jamba(HfTranslation& file);
 void hf_falcon_h1(HfTranslation& file);
 void hf_minimax_m1(HfTranslation& file);
 void hf_kimi_linear(HfTranslation& file);
+void hf_lfm2(HfTranslation& file);
 void hf_rwkv7(HfTranslation& file);
 
 }  // namespace costmodel

@@ -61,7 +61,7 @@ constexpr std::string_view null_is_no_key = "sliding_window attention_chunk",
 struct Spelling {
   std::string_view key, theirs, ours;
 };
-constexpr std::array<Spelling, 27> spellings{{{"activation", "gelu", "gelu"},
+constexpr std::array<Spelling, 28> spellings{{{"activation", "gelu", "gelu"},
                                               {"activation", "quick_gelu", "gelu"},
                                               {"activation", "gelu_new", "gelu"},
                                               {"activation", "gelu_fast", "gelu"},
@@ -81,6 +81,7 @@ constexpr std::array<Spelling, 27> spellings{{{"activation", "gelu", "gelu"},
                                               {"attention_pattern", "chunked_attention", "C"},
                                               {"attention_pattern", "attention", "F"},
                                               {"attention_pattern", "mamba", "M"},
+                                              {"attention_pattern", "conv", "V"},
                                               {"router_score", "softmax", "pre-softmax"},
                                               {"router_score", "sigmoid", "sigmoid"},
                                               {"router_bias", "noaux_tc", "true"},
@@ -93,7 +94,7 @@ constexpr std::array<Spelling, 27> spellings{{{"activation", "gelu", "gelu"},
 struct Choice {
   std::string_view field, usual, instead;
 };
-constexpr std::array<Choice, 11> choices{
+constexpr std::array<Choice, 12> choices{
     {{"apply_residual_connection_post_layernorm", "false", "the same operators in another order"},
      {"layer_norm_elementwise_affine", "true", "norms are counted with gains"},
      {"use_bias", "false", "products are counted without bias"},
@@ -101,6 +102,7 @@ constexpr std::array<Choice, 11> choices{
      {"mamba_proj_bias", "false", "products are counted without bias"},
      {"use_conv_bias", "true", "the convolution is counted with bias"},
      {"mamba_conv_bias", "true", "the convolution is counted with bias"},
+     {"conv_bias", "false", "the convolution and its products are counted without bias"},
      {"rms_norm", "true", "the gated norm is counted with gains"},
      {"position_embedding_type", "absolute", "positions are a table"},
      {"lm_head_bias", "false", "the head is counted without bias"},

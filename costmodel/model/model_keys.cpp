@@ -347,9 +347,10 @@ void add_mixers(Table& table) {
       rank("rwkv_value_rank", &M::rwkv_value_rank, "value residual"),
       rank("rwkv_gate_rank", &M::rwkv_gate_rank, "gate"));
   add(table, P::convolution,
-      usually(key::whole<M>("conv_kernel", &M::conv_kernel, small_widths,
-                            "taps of the convolution of a scan or a delta net; absent: 4"),
-              &M::conv_kernel, [](const M&) { return 4; }));
+      usually(
+          key::whole<M>("conv_kernel", &M::conv_kernel, small_widths,
+                        "taps of a convolution, its own or of a scan or a delta net; absent: 4"),
+          &M::conv_kernel, [](const M&) { return 4; }));
 }
 
 void add_stacks_and_remarks(Table& table) {

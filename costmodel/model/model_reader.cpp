@@ -156,6 +156,7 @@ void read_attention_pattern(MapReader& reader, ModelSpec& model) {
   check_confined(reader, model, Mixer::chunked, model.attention_chunk, "attention_chunk");
   if (has(model, Mixer::scan) || has(model, Mixer::parallel)) read_scan_and_size(reader, model);
   if (has(model, Mixer::delta) || has(model, Mixer::kimi_delta)) read_delta_net(reader, model);
+  if (has(model, Mixer::short_conv)) read_part(reader, ModelPart::convolution, model);
   if (has(model, Mixer::rwkv)) {
     read_part(reader, ModelPart::rwkv, model);
     if (model.query_size() != model.hidden) {
@@ -417,12 +418,14 @@ void put_pattern(const ModelSpec& m, Value& map) {
     put("rwkv_value_rank", m.rwkv_value_rank);
     put("rwkv_gate_rank", m.rwkv_gate_rank);
   }
+  const bool convolves = has_letter(m.attention_pattern, row_of(Mixer::short_conv).letter);
+  if ((convolves || m.linear_num_value_heads > 0) && m.state_size == 0)
+    put("conv_kernel", m.conv_kernel);
   if (m.linear_num_value_heads == 0) return;
   put("linear_num_key_heads", m.linear_num_key_heads);
   put("linear_num_value_heads", m.linear_num_value_heads);
   put("linear_key_head_dim", m.linear_key_head_dim);
   put("linear_value_head_dim", m.linear_value_head_dim);
-  if (m.state_size == 0) put("conv_kernel", m.conv_kernel);
 }
 
 void put_scan(const ModelSpec& m, Value& map) {

@@ -93,6 +93,12 @@ double rwkv_parameters(const ModelSpec& m) {
   return 4 * h * h + 2 * h * ranks + (7 + 6 + 2) * h;
 }
 
+// Both gates and what they gate, taps of every channel, out.
+double convolution_parameters(const ModelSpec& m) {
+  const double h = static_cast<double>(m.hidden);
+  return 3 * h * h + h * static_cast<double>(m.conv_kernel) + h * h;
+}
+
 // Of Mamba-1: in (x and gate), convolution, x to time step, B and C, time step, A and D, out.
 double selective_parameters(const ModelSpec& m) {
   const double h = static_cast<double>(m.hidden), inner = static_cast<double>(m.scan_width());
@@ -149,6 +155,7 @@ double mixer_parameters(const ModelSpec& m, Mixer mixer) {
     case Mixer::scan: return scan_parameters(m);
     case Mixer::parallel: return attention_parameters(m) + scan_parameters(m);
     case Mixer::rwkv: return rwkv_parameters(m);
+    case Mixer::short_conv: return convolution_parameters(m);
   }
   return 0;
 }

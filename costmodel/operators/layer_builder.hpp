@@ -86,6 +86,7 @@ class LayerBuilder {
   TensorId gated_out(TensorId result, TensorId gate, const Norm& op, std::int64_t columns);
   TensorId lightning(TensorId normed);
   TensorId rwkv(TensorId normed);
+  TensorId short_convolution(TensorId normed);
   // The indexer of sparse attention, from the latent vector of the queries.
   void index(TensorId normed, TensorId low_q);
   TensorId normed_heads(TensorId qkv, std::int64_t heads, std::int64_t kv_heads);

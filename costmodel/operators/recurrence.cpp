@@ -1,5 +1,5 @@
 // Recurrences in place of attention: Mamba-2's scan, Mamba-1's, the gated delta net, Kimi delta
-// attention, lightning attention, RWKV-7.
+// attention, lightning attention, RWKV-7, LFM2's convolution.
 #include <algorithm>
 
 #include "costmodel/operators/layer_builder.hpp"
@@ -167,6 +167,20 @@ TensorId LayerBuilder::rwkv(TensorId normed) {
                             {in, gates}, tokens_, 4 * inner, {in, gates});
   const TensorId result = add(Site::delta_rule, rule, {keys}, tokens_, inner, {keys});
   return gated_out(result, gates, {tokens_, inner, Normalization::layernorm}, inner);
+}
+
+// LFM2's mixer (transformers, Lfm2ShortConv): both gates and the input from one product, the input
+// times the first gate, a convolution of every channel, its result times the second gate.
+TensorId LayerBuilder::short_convolution(TensorId normed) {
+  const std::int64_t inner = model_.hidden / context_.tp;
+  const Activation gate{tokens_, inner, true, true};
+  const TensorId in = linear(Site::scan_in, split(normed), normed, 3 * inner, model_.hidden, false);
+  const TensorId gated = add(Site::scan_gate, gate, {in}, tokens_, inner, {in});
+  const TensorId mixed =
+      add(Site::convolution, Convolution{tokens_, inner, model_.conv_kernel, false}, {gated},
+          tokens_, inner, {gated});
+  const TensorId result = add(Site::scan_gate, gate, {mixed, in}, tokens_, inner, {mixed, in});
+  return linear(Site::scan_out, result, result, model_.hidden, inner, false);
 }
 
 }  // namespace costmodel

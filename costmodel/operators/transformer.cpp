@@ -111,6 +111,7 @@ TensorId LayerBuilder::mixed(TensorId normed) {
     case Mixer::kimi_delta: return kimi_delta(normed);
     case Mixer::lightning: return lightning(normed);
     case Mixer::rwkv: return rwkv(normed);
+    case Mixer::short_conv: return short_convolution(normed);
     case Mixer::parallel: return attention_and_scan(normed);
     case Mixer::scan: return scan(normed);
     case Mixer::none: return normed;

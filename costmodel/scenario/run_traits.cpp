@@ -13,12 +13,15 @@ namespace {
 using Mechanisms = std::vector<std::pair<const char*, bool>>;
 
 Mechanisms of_model(const ModelSpec& m) {
-  const bool linear = m.recurrent() && m.state_size == 0;
+  const bool convolves =
+      m.attention_pattern.find(row_of(Mixer::short_conv).letter) != std::string::npos;
+  const bool linear = m.recurrent() && m.state_size == 0 && !convolves;
   return {{"latent attention", m.latent_attention()},
           {"multi-token prediction", m.mtp_layers > 0},
           {"two stacks", m.encoder_decoder()},
           {"state-space layers", m.state_size > 0},
           {"linear attention", linear},
+          {"short convolutions", convolves},
           {"sparse attention", m.index_heads > 0},
           {"attention in chunks", m.attention_chunk > 0},
           {"towers", m.towers != nullptr}};

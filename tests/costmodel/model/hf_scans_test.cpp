@@ -126,4 +126,19 @@ TEST_CASE("a hybrid without experts, and one that has attention alone") {
                  "attn_layer_offset is not below attn_layer_period"));
 }
 
+TEST_CASE("LFM2: convolutions, and attention in few layers") {
+  const std::string text = hf_models::published("lfm2-1.2b");
+  const Imported dense = imported(text);  // 1,170,340,608 of LiquidAI/LFM2-1.2B
+  hf_models::check_parameters(dense, 1'170'340'608);
+  CHECK(dense.model.ffn_hidden == 8192);  // two thirds of 12,288
+  CHECK(dense.model.attention_pattern == "VVFVVFVVFVFVFVF");
+  const Imported sparse = imported(hf_models::published("lfm2-8b-a1b"));  // by its modules
+  hf_models::check_parameters(sparse, 8'339'929'856);
+  CHECK(published_parameter_count(sparse.model) == 8'339'929'856 + 22 * 32);
+  CHECK(active_parameter_count(sparse.model) == 1'557'740'288);
+  CHECK(imported(with(text, "\"conv_bias\": false", "\"conv_bias\": true")).reports("conv_bias"));
+  CHECK(imported(with(text, "adjust_ff_dim\": true", "adjust_ff_dim\": false")).model.ffn_hidden ==
+        12'288);
+}
+
 }  // namespace hf_scans_test

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <set>
 #include <sstream>
 #include <string>
@@ -91,15 +92,17 @@ std::vector<Base> bases() {
   return all;
 }
 
-// Those that state a key, two at most, and every eighth of the others, others for each key; and
-// those with an encoder, whose keys have usual values.
+// Those that state a key, two at most, and every eighth of the others, others for each key, or
+// every third where none states it; and those with an encoder, whose keys have usual values.
 std::vector<Base> for_key(const std::vector<Base>& all, std::string_view key) {
   std::vector<Base> chosen;
+  const auto has = [key](const Base& base) { return base.ours.find(key) != nullptr; };
+  const std::size_t step = std::ranges::any_of(all, has) ? 8 : 3;
   int stated = 0;
   for (std::size_t i = 0; i < all.size(); ++i) {
-    const bool states = all[i].ours.find(key) != nullptr;
     const bool encodes = all[i].ours.find("kind")->text == "t5";
-    if (encodes || (states && stated++ < 2) || (i + key.size()) % 8 == 0) chosen.push_back(all[i]);
+    if (encodes || (has(all[i]) && stated++ < 2) || (i + key.size()) % step == 0)
+      chosen.push_back(all[i]);
   }
   return chosen;
 }
