@@ -534,6 +534,24 @@ constexpr HfFamily families[] = {
       "expert_ffn_hidden=moe_intermediate_size:1792 first_dense_layers=num_dense_layers:2 "
       "router_score:sigmoid router_bias=use_expert_bias:true "
       "router_scaling=routed_scaling_factor:1.0 attention_pattern=layer_types:F"}},
+    // Layers with a window have more heads of keys and values, and sinks.
+    {"mimo_v2_flash",
+     "MiMoV2FlashForCausalLM mimo_v2 MiMoV2ForCausalLM",
+     {llama_rows, deepseek_rows, qkv_biased_rows,
+      "kv_heads=num_key_value_heads:4 head_dim=head_dim:192 v_head_dim=v_head_dim:128 "
+      "sliding_window=sliding_window|sliding_window_size:128 swa_rope_theta attention_value_scale "
+      "first_dense_layers=first_k_dense_replace:1 rotary_percent=partial_rotary_factor:0.334 "
+      "attention_chunk_size attention_projection_layout moe_router_dtype"},
+     hf_mimo_v2},
+    {"gemma4_text",
+     "Gemma4ForCausalLM",
+     {llama_rows, biased_rows, gemma_rows, gemma4_rows, "sliding_window=sliding_window:512"},
+     hf_gemma4},
+    {"gemma4_unified_text",
+     "Gemma4UnifiedForCausalLM",
+     {llama_rows, biased_rows, gemma_rows, gemma4_rows,
+      "sliding_window=sliding_window:1024 hidden_size_per_layer_input"},
+     hf_gemma4_unified},
     // Llama 3.2 Vision: some layers attend to the image in place of the text.
     {"mllama_text_model",
      "MllamaForCausalLM",

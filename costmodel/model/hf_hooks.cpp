@@ -354,6 +354,107 @@ void hf_gemma(HfTranslation& file) {
     file.report("rope_local_base_freq, the windows' own base, is left out: it costs nothing");
 }
 
+namespace {
+
+// Sizes that no key describes; 0 is none.
+void refuse_sizes(HfTranslation& file, std::string_view field, std::int64_t usual,
+                  const char* what) {
+  if (file.integer(field, usual, 0) == 0) return;
+  file.refuse(field, fmt::format("{}: {}", field, what),
+              "write a model file of your own without them");
+}
+
+}  // namespace
+
+// Layers without a window have heads of another size, and may have fewer of keys and values, which
+// are then of one product (transformers, Gemma4TextAttention). Its MLP stands next to the experts.
+void hf_gemma4(HfTranslation& file) {
+  refuse_sizes(file, "hidden_size_per_layer_input", 256,
+               "a table of embeddings for each layer is not modelled (Gemma 4 E2B, E4B)");
+  hf_gemma4_unified(file);
+}
+
+void hf_gemma4_unified(HfTranslation& file) {
+  hf_gemma(file);
+  refuse_sizes(file, "num_kv_shared_layers", 0,
+               "layers that use the keys and values of another are not modelled");
+  const std::string way = file.reader_.text("use_bidirectional_attention").value_or("");
+  if (way == "all") {
+    file.refuse("use_bidirectional_attention",
+                "use_bidirectional_attention: a window of attention without a mask is not modelled",
+                "leave it out");
+  }
+  if (!way.empty())
+    file.report("tokens of an image are counted as attending to earlier ones alone");
+  file.put("attention_multiplier", 1, "model_type");
+  const bool joint = file.flag("attention_k_eq_v", false);
+  const std::int64_t size = file.integer("global_head_dim", 512),
+                     fewer = file.integer("num_global_key_value_heads", file.number("kv_heads"));
+  const std::string pattern = file.text("attention_pattern");
+  const auto last = static_cast<std::size_t>(file.number("layers") - 1);
+  if (pattern.find('S') == std::string::npos || pattern[last % pattern.size()] != 'F') {
+    file.refuse("layer_types", "layer_types: the last layer of this class attends to all tokens",
+                "write full_attention for it, and sliding_attention for others");
+  }
+  file.put("window_head_dim", file.number("head_dim"), "head_dim");
+  file.put("window_kv_heads", file.number("kv_heads"), "num_key_value_heads");
+  file.put("head_dim", size, "global_head_dim");
+  if (joint) file.put("kv_heads", fewer, "num_global_key_value_heads");
+  file.put("keys_as_values", joint, "attention_k_eq_v");
+  file.report("the norm of values and the scalar of each layer, which cost little, are left out");
+  if (!file.flag("enable_moe_block", false))
+    return file.read({"num_experts top_k_experts moe_intermediate_size"});
+  file.read(
+      {"kind:moe experts=num_experts top_k=top_k_experts expert_norms:true "
+       "expert_ffn_hidden=moe_intermediate_size"});
+  file.put_shared(file.number("ffn_hidden"), "intermediate_size", "intermediate_size");
+}
+
+// hybrid_layer_pattern has 1 for a layer with a window; without it the first and each sixth have
+// none (transformers, MiMoV2FlashConfig).
+void hf_mimo_v2(HfTranslation& file) {
+  const std::int64_t layers = file.number("layers");
+  std::string letters;
+  const char* const field = "hybrid_layer_pattern";
+  if (const Value* const list = file.reader_.optional(field)) {
+    for (const Value& layer : list->items)
+      letters += read_integer(layer, field, {0, 1}) == 1 ? 'S' : 'F';
+    const std::size_t named = letters.size();
+    if (static_cast<std::int64_t>(named) != layers) {
+      file.refuse(field,
+                  fmt::format("{} names {} layers, num_hidden_layers is {}", field, named, layers),
+                  "write 1 or 0 for every layer");
+    }
+  }
+  for (std::int64_t i = static_cast<std::int64_t>(letters.size()); i < layers; ++i)
+    letters += i == 0 || (i + 1) % 6 == 0 ? 'F' : 'S';
+  file.read({"attention_pattern=layer_types:" + letters});
+  hf_layer_kinds(file);
+  const std::int64_t heads = file.number("heads"), size = file.number("head_dim"),
+                     values = file.number("v_head_dim");
+  const auto same = [&](const char* other, std::int64_t as) {
+    if (file.integer(other, as) == as) return;
+    file.refuse(other, fmt::format("{}: layers with a window have the others' {}", other, as),
+                "write a model file of your own");
+  };
+  same("swa_num_attention_heads", heads);
+  same("swa_v_head_dim", values);
+  const std::int64_t window = file.integer("swa_head_dim", size),
+                     kv_heads =
+                         file.integer("swa_num_key_value_heads", 2 * file.number("kv_heads"));
+  const bool some = file.text("attention_pattern").find('S') != std::string::npos;
+  const char* const all = "add_full_attention_sink_bias";
+  const bool full = file.flag(all, false), sinks = file.flag("add_swa_attention_sink_bias", true);
+  if (full && some && !sinks)
+    file.refuse(all, "sinks of layers without a window alone are not modelled", "set it to false");
+  if (full) file.put("attention_sinks", true, all);
+  if (!full && some && sinks) file.put("window_sinks", true, "add_swa_attention_sink_bias");
+  if (!some) return;
+  if (window != size) file.put("window_head_dim", window, "swa_head_dim");
+  if (kv_heads != file.number("kv_heads"))
+    file.put("window_kv_heads", kv_heads, "swa_num_key_value_heads");
+}
+
 // One head of keys and values.
 void hf_multi_query(HfTranslation& file) {
   if (file.flag("multi_query", true)) file.put("kv_heads", 1, "multi_query");

@@ -82,6 +82,10 @@ inline constexpr std::string_view gemma_rows =
     "layernorm_1p:true sliding_window=sliding_window:4096 head_dim=head_dim:256 "
     "tie_embeddings=tie_word_embeddings:true attention_softcap=attn_logit_softcapping:0.0 "
     "logits_softcap=final_logit_softcapping:0.0";
+// Gains as they are; layers without a window have other sizes (hf_gemma4).
+inline constexpr std::string_view gemma4_rows =
+    "kv_heads=num_key_value_heads:4 layernorm_1p:false qk_norm:true use_double_wide_mlp "
+    "attention_pattern=layer_types:SSSSSF vocab_size_per_layer_input";
 inline constexpr std::string_view qwen3_rows = "head_dim=head_dim:128 qk_norm:true";
 inline constexpr std::string_view ernie_rows =
     "linear_bias=use_bias:false qkv_bias=use_bias:false tie_embeddings=tie_word_embeddings:true";

@@ -65,6 +65,11 @@ Key<M> assumed_size(std::string_view name, std::int64_t M::*field, std::int64_t 
                  [usual](const M&) { return usual; });
 }
 
+// A size, or 0.
+Key<M> size_or_none(std::string_view name, std::int64_t M::*field, std::string_view help) {
+  return key::whole<M>(name, field, {0, small_widths.most}, help);
+}
+
 // Of the products of low rank of RWKV-7.
 Key<M> rank(std::string_view name, std::int64_t M::*field, std::string_view of) {
   static std::deque<std::string> texts;  // a key refers to its help
@@ -265,6 +270,8 @@ void add_mixtures(Table& table) {
                     "that every token uses, each as wide as an expert"),
       key::flag<M>("shared_expert_gate", &M::shared_expert_gate,
                    "the shared experts' result times a sigmoid (Qwen3-Next)"),
+      key::flag<M>("expert_norms", &M::expert_norms,
+                   "norms for router, routed experts and both results (Gemma 4)"),
       key::whole<M>("moe_latent_size", &M::moe_latent_size, {0, widths.most},
                     "of the vectors that routed experts work on (Nemotron 3); 0: hidden"));
   add(table, P::expert_layers,
@@ -302,13 +309,15 @@ void add_mixers(Table& table) {
       key::whole<M>("kv_lora_rank", &M::kv_lora_rank, small_widths,
                     "latent attention's of keys and values; absent: none"));
   add(table, P::latent_sizes,
-      key::whole<M>("q_lora_rank", &M::q_lora_rank, {0, small_widths.most},
-                    "latent attention's of queries; 0: projected directly"),
+      size_or_none("q_lora_rank", &M::q_lora_rank,
+                   "latent attention's of queries; 0: projected directly"),
       assumed_size("qk_head_dim", &M::qk_head_dim, 128,
                    "of latent attention's queries and keys without the rotary part; absent: 128"),
       assumed_size("qk_pos_emb_head_dim", &M::qk_pos_emb_head_dim, 64,
-                   "the rotary part; absent: 64"),
-      assumed_size("v_head_dim", &M::v_head_dim, 128, "of latent attention's values; absent: 128"));
+                   "the rotary part; absent: 64"));
+  add(table, P::value_size,
+      key::whole<M>("v_head_dim", &M::v_head_dim, small_widths,
+                    "of values; absent: head_dim, latent attention: 128"));
   add(table, P::indexer,
       key::required(key::whole<M>("index_heads", &M::index_heads, layer_counts,
                                   "of sparse attention's indexer (DeepSeek-V3.2)")),
@@ -321,6 +330,16 @@ void add_mixers(Table& table) {
       key::text<M>("attention_pattern", &M::attention_pattern, pattern_help),
       key::whole<M>("attention_chunk", &M::attention_chunk, {0, 1'000'000'000},
                     "tokens of a chunk, to which attention is confined (Llama 4); 0: none"));
+  add(table, P::windowed,
+      size_or_none("window_kv_heads", &M::window_kv_heads,
+                   "kv_heads of layers with a window (MiMo-V2); 0: as the others"),
+      size_or_none("window_head_dim", &M::window_head_dim,
+                   "head_dim of layers with a window (Gemma 4); 0: as the others"),
+      key::flag<M>("window_sinks", &M::window_sinks,
+                   "sinks in layers with a window alone (MiMo-V2)"),
+      key::flag<M>("keys_as_values", &M::keys_as_values,
+                   "layers without a window have no product for values: the keys' is used "
+                   "(Gemma 4)"));
   add(table, P::delta_net,
       key::required(key::whole<M>("linear_num_key_heads", &M::linear_num_key_heads, layer_counts,
                                   "of a gated delta net, of queries and of keys")),
@@ -337,8 +356,7 @@ void add_mixers(Table& table) {
       usually(key::whole<M>("ssm_groups", &M::ssm_groups, small_widths,
                             "groups of a scan's heads that share B and C; absent: 1"),
               &M::ssm_groups, [](const M&) { return 1; }),
-      key::whole<M>("dt_rank", &M::dt_rank, {0, small_widths.most},
-                    "Mamba-1's, of the time step; 0: Mamba-2"),
+      size_or_none("dt_rank", &M::dt_rank, "Mamba-1's, of the time step; 0: Mamba-2"),
       key::flag<M>("scan_norms", &M::scan_norms, "of Mamba-1's time step, B and C (Jamba)"),
       key::flag<M>("scan_output_norm", &M::scan_output_norm,
                    "of Mamba-2's gated result; false: Falcon-H1"));

@@ -21,6 +21,8 @@ enum class ModelPart {
   heads,
   kv_heads,
   head_dim,
+  value_size,
+  windowed,  // what layers with a window have of their own
   ffn,
   mlp,
   vocab,

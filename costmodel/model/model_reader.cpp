@@ -40,6 +40,9 @@ bool read_latent_attention(MapReader& reader, ModelSpec& model) {
   read_part(reader, ModelPart::latent_rank, model);
   if (!model.latent_attention()) return false;
   read_part(reader, ModelPart::latent_sizes, model);
+  read_part(reader, ModelPart::value_size, model);
+  constexpr std::int64_t usual_value = 128;  // DeepSeek-V2's
+  assume(&ModelSpec::v_head_dim, usual_value, "v_head_dim", model);
   model.head_dim = model.qk_head_dim + model.qk_pos_emb_head_dim;
   model.kv_heads = model.heads;
   return true;
@@ -134,6 +137,25 @@ void check_confined(MapReader& reader, const ModelSpec& model, Mixer mixer, std:
   }
 }
 
+// Reads what layers with a window have of their own.
+void read_windowed(MapReader& reader, ModelSpec& model) {
+  read_part(reader, ModelPart::windowed, model);
+  if (!model.windows_differ()) return;
+  if (!has(model, Mixer::window)) {
+    throw ConfigError(reader.mark_of("attention_pattern"),
+                      "window_kv_heads, window_head_dim, window_sinks and keys_as_values are of a "
+                      "model in which some layers have a window",
+                      "write S for these layers, or leave the keys out");
+  }
+  const std::int64_t kv_heads = model.as_windowed().kv_heads;
+  if (model.heads % kv_heads != 0) {
+    throw ConfigError(
+        reader.mark_of("window_kv_heads"),
+        fmt::format("window_kv_heads {} does not divide heads {}", kv_heads, model.heads),
+        "every key/value head serves the same number of query heads");
+  }
+}
+
 // Reads the mixers of the layers, and the sizes of those that are there.
 void read_attention_pattern(MapReader& reader, ModelSpec& model) {
   read_part(reader, ModelPart::window, model);
@@ -154,6 +176,7 @@ void read_attention_pattern(MapReader& reader, ModelSpec& model) {
   }
   check_confined(reader, model, Mixer::window, model.sliding_window, "sliding_window");
   check_confined(reader, model, Mixer::chunked, model.attention_chunk, "attention_chunk");
+  read_windowed(reader, model);
   if (has(model, Mixer::scan) || has(model, Mixer::parallel)) read_scan_and_size(reader, model);
   if (has(model, Mixer::delta) || has(model, Mixer::kimi_delta)) read_delta_net(reader, model);
   if (has(model, Mixer::short_conv)) read_part(reader, ModelPart::convolution, model);
@@ -239,6 +262,7 @@ void read_attention(MapReader& reader, ModelSpec& model) {
         "choose sizes that divide, or give head_dim");
   }
   if (model.head_dim == 0) model.head_dim = model.hidden / model.heads;
+  if (model.kind != ModelKind::t5) read_part(reader, ModelPart::value_size, model);
 }
 
 // An MLP is as wide as an expert, or an expert as an MLP, where only one of them is written.
@@ -321,6 +345,11 @@ void check_block(const MapReader& reader, const ModelSpec& m) {
                                   m.attention_chunk > 0),
          "kv_lora_rank", "latent attention with a window, a gate or sinks is not modelled",
          "leave them out");
+  refuse(m.v_head_dim > 0 && m.attention_gate, "attention_gate",
+         "a gate of attention whose values have another size is not modelled",
+         "leave v_head_dim or attention_gate out");
+  refuse(m.v_head_dim > 0 && m.keys_as_values, "v_head_dim",
+         "values that are the keys' have their size", "leave v_head_dim or keys_as_values out");
   refuse(!m.causal && m.sliding_window > 0, "sliding_window",
          "a window of attention without a mask is not modelled", "leave sliding_window out");
   refuse(!m.final_norm() && m.mtp_layers > 0, "mtp_layers",
@@ -381,6 +410,7 @@ void put_experts(const ModelSpec& m, Value& map) {
   put("expert_ffn_hidden", m.expert_ffn_hidden);
   put("shared_experts", m.shared_experts);
   if (m.shared_expert_gate) map.set("shared_expert_gate", scalar_value("true"));
+  if (m.expert_norms) map.set("expert_norms", scalar_value("true"));
   if (m.moe_latent_size > 0) put("moe_latent_size", m.moe_latent_size);
   if (m.layer_pattern.empty()) {
     put("first_dense_layers", m.first_dense_layers);
@@ -407,6 +437,10 @@ void put_pattern(const ModelSpec& m, Value& map) {
   if (m.sliding_window > 0) put("sliding_window", m.sliding_window);
   if (!m.attention_pattern.empty()) put("attention_pattern", m.attention_pattern);
   if (m.attention_chunk > 0) put("attention_chunk", m.attention_chunk);
+  if (m.window_kv_heads > 0) put("window_kv_heads", m.window_kv_heads);
+  if (m.window_head_dim > 0) put("window_head_dim", m.window_head_dim);
+  if (m.window_sinks) put("window_sinks", true);
+  if (m.keys_as_values) put("keys_as_values", true);
   if (m.index_heads > 0) {
     put("index_heads", m.index_heads);
     put("index_head_dim", m.index_head_dim);
@@ -531,6 +565,7 @@ Value to_value(const ModelSpec& m) {
   } else {
     if (attends) put("kv_heads", m.kv_heads);
     put("head_dim", m.head_dim);
+    if (m.v_head_dim > 0) put("v_head_dim", m.v_head_dim);
   }
   put_scan(m, map);
   put_pattern(m, map);

@@ -88,6 +88,11 @@ struct AttentionFields {
   bool causal = true;               // no token attends to later ones
   std::int64_t sliding_window = 0;  // a query attends to itself and as many less one before; 0: all
   std::int64_t attention_chunk = 0;  // tokens of a chunk, to which attention is confined; 0: none
+  // Of layers with a window, where others have none: heads of keys and values and their size (0: as
+  // the others), and sinks in them alone; of the others, values that are the keys' product (Gemma
+  // 4).
+  std::int64_t window_kv_heads = 0, window_head_dim = 0;
+  bool window_sinks = false, keys_as_values = false;
 };
 
 // Multi-head latent attention (DeepSeek-V2, arXiv:2405.04434, section 2.1): the keys and values of
@@ -98,7 +103,7 @@ struct LatentAttentionFields {
   std::int64_t q_lora_rank = 0;          // 0: queries are projected directly from the hidden state
   std::int64_t qk_head_dim = 0;          // of queries and keys without the rotary part
   std::int64_t qk_pos_emb_head_dim = 0;  // the rotary part; all heads share its key
-  std::int64_t v_head_dim = 0;           // 0: head_dim
+  std::int64_t v_head_dim = 0;           // 0: head_dim; of other attention too (MiMo-V2)
   // The indexer of sparse attention (DeepSeek-V3.2, arXiv:2512.02556, section 2.1): its heads of
   // queries share one key a token, and each query attends to the index_topk keys they score best.
   std::int64_t index_heads = 0, index_head_dim = 0, index_topk = 0;
@@ -139,6 +144,9 @@ struct ExpertFields {
   std::int64_t expert_ffn_hidden = 0;
   std::int64_t shared_experts = 0;  // each as wide as an expert
   bool shared_expert_gate = false;  // their result times a sigmoid of one product
+  // Norms of their own: of what the router and the routed experts read, and of both results; and a
+  // weight that scales each expert (Gemma 4).
+  bool expert_norms = false;
   // Routed experts work on vectors of this size, projected from h before they are sent and back to
   // h after (Nemotron 3; Megatron's --moe-latent-size). 0: on h.
   std::int64_t moe_latent_size = 0;
@@ -247,7 +255,8 @@ struct ModelSpec : ModelNumbers,
            attention_pattern.find_first_not_of("FS") == std::string::npos && qk_norm_gains &&
            normalization != Normalization::layernorm_no_bias &&
            norm_placement == NormPlacement::before && !qk_norm_whole && !attention_gate &&
-           !attention_sinks && embedding_dim == 0 && !shared_norm && !shared_expert_gate &&
+           !attention_sinks && !windows_differ() && (v_head_dim == 0 || latent_attention()) &&
+           embedding_dim == 0 && !shared_norm && !shared_expert_gate && !expert_norms &&
            moe_latent_size == 0;
   }
   // Whether a window cuts attention over so many tokens.
@@ -277,6 +286,20 @@ struct ModelSpec : ModelNumbers,
     if (decoder_heads > 0) own.heads = decoder_heads;
     if (decoder_heads > 0 && kv_heads == heads) own.kv_heads = decoder_heads;
     if (decoder_ffn_hidden > 0) own.ffn_hidden = decoder_ffn_hidden;
+    return own;
+  }
+  // Whether layers with a window have other sizes than those without, and the model all of whose
+  // layers have these.
+  bool windows_differ() const {
+    return window_kv_heads > 0 || window_head_dim > 0 || window_sinks || keys_as_values;
+  }
+  ModelSpec as_windowed() const {
+    ModelSpec own = *this;
+    if (window_kv_heads > 0) own.kv_heads = window_kv_heads;
+    if (window_head_dim > 0) own.head_dim = window_head_dim;
+    if (window_sinks) own.attention_sinks = true;
+    own.window_kv_heads = own.window_head_dim = 0;
+    own.window_sinks = own.keys_as_values = false;
     return own;
   }
   std::int64_t gates() const { return gated_mlp ? 2 : 1; }

@@ -44,8 +44,10 @@ double attention_parameters(const ModelSpec& m) {
   const double kv = static_cast<double>(m.kv_size());
   if (m.latent_attention()) return latent_parameters(m);
   const double gate = m.attention_gate ? q : 0;
-  double count = h * (q + gate + 2 * kv) + q * h;
-  if (m.qkv_bias) count += q + gate + 2 * kv;
+  const double values = m.keys_as_values ? 0 : static_cast<double>(m.kv_heads * m.value_dim());
+  const double columns = q + gate + kv + values;
+  double count = h * columns + static_cast<double>(m.heads * m.value_dim()) * h;
+  if (m.qkv_bias) count += columns;
   if (m.linear_bias) count += h;
   if (m.qk_norm && m.qk_norm_gains)
     count += m.qk_norm_whole ? q + kv : 2 * static_cast<double>(m.head_dim);
@@ -136,6 +138,9 @@ double expert_parameters(const ModelSpec& m, std::int64_t counted) {
   if (m.moe_latent_size > 0) count += 2 * h * low + (m.linear_bias ? h + low : 0);
   if (m.shared_experts > 0) count += mlp_parameters(m, m.shared_ffn());
   if (m.shared_expert_gate) count += h;
+  if (m.expert_norms)
+    count +=
+        static_cast<double>(m.experts) + (m.shared_experts > 0 ? 4 : 3) * norm_parameters(m, h);
   return count;
 }
 
@@ -143,8 +148,9 @@ double expert_parameters(const ModelSpec& m, std::int64_t counted) {
 double mixer_parameters(const ModelSpec& m, Mixer mixer) {
   switch (mixer) {
     case Mixer::none: return 0;
-    case Mixer::attention:
     case Mixer::window:
+      return m.windows_differ() ? attention_parameters(m.as_windowed()) : attention_parameters(m);
+    case Mixer::attention:
     case Mixer::chunked:
     case Mixer::encoder:
     case Mixer::decoder: return attention_parameters(m);

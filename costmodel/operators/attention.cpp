@@ -53,14 +53,16 @@ TensorId LayerBuilder::plain_qkv(TensorId x, TensorId kept, std::int64_t heads,
                                  std::int64_t kv_heads) {
   const std::int64_t q = heads * model_.head_dim;
   const std::int64_t gate = model_.attention_gate ? q : 0;  // the gate is projected with them
-  const std::int64_t columns = q + 2 * kv_heads * model_.head_dim + gate;
-  TensorId qkv = linear(Site::qkv, x, kept, columns, model_.hidden, model_.qkv_bias);
+  const std::int64_t values = kv_heads * model_.value_dim();
+  const std::int64_t columns = q + kv_heads * model_.head_dim + values + gate;
+  const std::int64_t projected = model_.keys_as_values ? columns - values : columns;
+  TensorId qkv = linear(Site::qkv, x, kept, projected, model_.hidden, model_.qkv_bias);
   keep("norm's copies", tokens_, model_.hidden, copies_of_norm(3));
   qkv = column_adapters(qkv, x,
                         {{AdapterTarget::q, q + gate},
                          {AdapterTarget::k, kv_heads * model_.head_dim},
-                         {AdapterTarget::v, kv_heads * model_.head_dim}});
-  if (model_.qk_norm) qkv = normed_heads(qkv, heads, kv_heads);
+                         {AdapterTarget::v, values}});
+  if (model_.qk_norm) qkv = normed_heads(qkv, heads, kv_heads, columns);
   if (model_.positions == Positions::rotary) {
     qkv =
         add(Site::rotary, Rotary{tokens_, q + kv_heads * model_.head_dim}, {qkv}, tokens_, columns);
@@ -69,8 +71,8 @@ TensorId LayerBuilder::plain_qkv(TensorId x, TensorId kept, std::int64_t heads,
 }
 
 // Over all heads at once, the sums of squares are those of all tensor ranks.
-TensorId LayerBuilder::normed_heads(TensorId qkv, std::int64_t heads, std::int64_t kv_heads) {
-  const std::int64_t columns = list_.tensors[static_cast<std::size_t>(qkv)].cols;
+TensorId LayerBuilder::normed_heads(TensorId qkv, std::int64_t heads, std::int64_t kv_heads,
+                                    std::int64_t columns) {
   if (!model_.qk_norm_whole) {
     const std::int64_t rows = tokens_ * (heads + kv_heads);
     return add(Site::qk_norm,

@@ -5,17 +5,17 @@
 
 namespace costmodel {
 
-TensorId LayerBuilder::experts(TensorId x) {
+TensorId LayerBuilder::experts(TensorId x, TensorId scored) {
   const std::int64_t tokens = local_tokens_, h = model_.expert_width(), k = model_.top_k;
   const std::size_t first = list_.nodes.size();
   const TensorId scores = add(Site::router,
                               Linear{.m = tokens,
                                      .n = model_.experts,
                                      .k = model_.hidden,
-                                     .bias = model_.linear_bias,
+                                     .bias = model_.linear_bias || model_.expert_norms,
                                      .regather = false,
                                      .wide = true},
-                              {x}, tokens, model_.experts, {x});
+                              {scored}, tokens, model_.experts, {scored});
   const TensorId chosen =
       tensor("probabilities", tokens, model_.experts, TensorRole::activation, 4);
   list_.nodes.push_back(

@@ -89,7 +89,8 @@ class LayerBuilder {
   TensorId short_convolution(TensorId normed);
   // The indexer of sparse attention, from the latent vector of the queries.
   void index(TensorId normed, TensorId low_q);
-  TensorId normed_heads(TensorId qkv, std::int64_t heads, std::int64_t kv_heads);
+  TensorId normed_heads(TensorId qkv, std::int64_t heads, std::int64_t kv_heads,
+                        std::int64_t columns);
   // Queries from `normed`, keys and values from the encoder's output.
   TensorId cross_attention(TensorId normed, TensorId encoded);
   TensorId plain_qkv(TensorId x, TensorId kept, std::int64_t heads, std::int64_t kv_heads);
@@ -125,7 +126,8 @@ class LayerBuilder {
   TensorId mlp(TensorId x, TensorId kept, std::int64_t width);
   // Routed rows: each token of this rank top_k times. With balanced load every expert-parallel rank
   // receives as many rows as it sends; with etp > 1 the ranks of an expert gather theirs.
-  TensorId experts(TensorId x);
+  // The router reads `scored`.
+  TensorId experts(TensorId x, TensorId scored);
   // Dispatch to the experts' ranks (then gathered over the ranks of an expert), or combine back.
   // The rank sends `own` rows; an exchange takes as long as the fullest rank's.
   TensorId dispatched(Site site, TensorId rows, std::int64_t own, bool there);

@@ -255,8 +255,14 @@ std::vector<std::pair<TensorId, Bytes>> alternate_tensors(const OpList& list) {
     if (product == nullptr) continue;
     const auto rows = static_cast<double>(product->m), n = static_cast<double>(product->n);
     if (node.site == Site::qkv && attention != nullptr) {
-      const auto keys = static_cast<double>(attention->kv_heads * attention->head_dim);
-      for (const double cols : {n - 2 * keys, keys, keys})
+      const auto of = [](std::int64_t heads, std::int64_t size) {
+        return static_cast<double>(heads * size);
+      };
+      const double keys = of(attention->kv_heads, attention->head_dim),
+                   all = of(attention->kv_heads, attention->value_dim());
+      const bool joint = n < of(attention->heads, attention->head_dim) + keys + all;
+      const double values = joint ? 0 : all;  // they are the keys
+      for (const double cols : {n - keys - values, keys, values})
         count(node.output, rows, cols, out.element_bytes);
     } else if (node.site == Site::mlp_gate_and_up) {
       for (int half = 0; half < 2; ++half) count(node.output, rows, n / 2, out.element_bytes);

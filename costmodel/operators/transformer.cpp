@@ -167,7 +167,13 @@ TensorId LayerBuilder::after_experts(TensorId x) {
   const TensorId normed = before_branch(Site::mlp_norm, x);
   capture(first, GraphScope::router);
   const std::size_t routed = list_.nodes.size();
-  TensorId out = experts(normed);
+  TensorId out = -1;
+  if (model_.expert_norms) {  // the MLP that every token uses has the layer's norm
+    const TensorId scored = layer_norm(Site::mlp_norm, x);
+    out = layer_norm(Site::mlp_result_norm, experts(layer_norm(Site::mlp_norm, x), scored));
+  } else {
+    out = experts(normed, normed);
+  }
   mark(routed, Region::experts);
   if (model_.shared_experts > 0) {
     const std::size_t own = list_.nodes.size();
@@ -183,6 +189,7 @@ TensorId LayerBuilder::after_experts(TensorId x) {
       shared = add(Site::shared_expert_gate, Activation{local_tokens_, model_.hidden, false, true},
                    {shared, gate}, local_tokens_, model_.hidden, {shared, gate});
     }
+    if (model_.expert_norms) shared = layer_norm(Site::mlp_result_norm, shared);
     mark(own, Region::shared_experts);
     if (!context_.shared_overlap) capture(own, GraphScope::router);
     out = add(Site::expert_sum, BiasDropoutAdd{local_tokens_, model_.hidden, false, false, true},
@@ -343,9 +350,11 @@ OpList build_layer(LayerKind kind, const ModelSpec& model, const LayerContext& c
                            : model.causal ? context
                                           : without_mask(context);
   const std::int64_t encoded = two_stacks ? context.sequence : 0;
-  if (kind.its.mixer == Mixer::decoder || kind == LayerKind::decoder_embedding) {
-    const ModelSpec decoder = model.as_decoder();  // the builder refers to it
-    LayerBuilder builder(decoder, own, encoded);
+  const bool decodes = kind.its.mixer == Mixer::decoder || kind == LayerKind::decoder_embedding;
+  const bool windowed = kind.its.mixer == Mixer::window && model.windows_differ();
+  if (decodes || windowed) {
+    const ModelSpec its = decodes ? model.as_decoder() : model.as_windowed();
+    LayerBuilder builder(its, own, encoded);  // refers to it
     return build(kind, builder);
   }
   LayerBuilder builder(model, own, encoded);

@@ -100,13 +100,15 @@ void check_tensor(const ParallelPlan& p, const ModelSpec& model, const TrainingS
         return fmt::format("tp {} does not divide the {} attention heads", p.tp, model.heads);
       },
       sizes);
-  rules.require(
-      model.kv_heads % p.tp == 0 || p.tp % model.kv_heads == 0, "tp",
-      [&] {
-        return fmt::format("tp {} neither divides nor is divided by the {} key/value heads", p.tp,
-                           model.kv_heads);
-      },
-      sizes);
+  for (const std::int64_t kv_heads : {model.kv_heads, model.window_kv_heads}) {
+    rules.require(
+        kv_heads % p.tp == 0 || p.tp % kv_heads == 0, "tp",
+        [&] {
+          return fmt::format("tp {} neither divides nor is divided by the {} key/value heads", p.tp,
+                             kv_heads);
+        },
+        sizes);
+  }
   check_recurrence(p, model, training, rules);
   check_adapters(p, training, rules);
   rules.require(

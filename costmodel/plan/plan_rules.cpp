@@ -44,7 +44,9 @@ void check_context(const ParallelPlan& p, const ModelSpec& model, const Training
                            training.sequence / p.cp, p.cp);
       },
       [] { return std::string("set sequence_parallel: false, or another tp or cp"); });
-  const std::int64_t kv_heads = std::max<std::int64_t>(1, model.kv_heads / p.tp);
+  const std::int64_t fewest =
+      model.window_kv_heads > 0 ? std::min(model.kv_heads, model.window_kv_heads) : model.kv_heads;
+  const std::int64_t kv_heads = std::max<std::int64_t>(1, fewest / p.tp);
   rules.require(
       p.cp_comm != ContextExchange::a2a ||
           (model.heads % (std::int64_t{p.tp} * p.cp) == 0 && kv_heads % p.cp == 0),

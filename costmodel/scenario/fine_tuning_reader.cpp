@@ -32,6 +32,7 @@ constexpr std::string_view all_linear = "all-linear", attention = "attention";
 const char* without_adapters(const ModelSpec& model) {
   return model.latent_attention() ? "latent attention"
          : model.recurrent()      ? "layers that keep a state"
+         : model.windows_differ() ? "windows with sizes of their own"
                                   : nullptr;
 }
 

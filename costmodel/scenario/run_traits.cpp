@@ -51,7 +51,8 @@ std::string family_of(const ModelSpec& m) {
   if (m.encoder_decoder()) return "t5";
   if (m.state_size > 0) return "mamba";
   if (m.latent_attention()) return "deepseek";
-  if (m.gated_mlp && m.layernorm_1p && m.activation == ActivationFunction::gelu) return "gemma";
+  const bool gemma = m.layernorm_1p || m.windows_differ();  // to 3, and 4
+  if (m.gated_mlp && gemma && m.activation == ActivationFunction::gelu) return "gemma";
   if (m.gated_mlp && (m.qk_norm || m.qkv_bias)) return "qwen";
   if (m.experts > 0) return m.gated_mlp ? "mixtral" : "gpt-experts";
   if (m.gated_mlp) return m.vocab >= llama_3_vocabulary ? "llama-3" : "llama-2";

@@ -88,4 +88,23 @@ ServedStack stack_of(const ModelSpec& model) {
   return {static_cast<double>(model.layers) - sparse, sparse};
 }
 
+LayerKind served_kind(const ModelSpec& model, std::int64_t layer) {
+  if (model.windows_differ()) return model.block_at(layer);
+  return model.has_experts(layer) ? LayerKind::moe : LayerKind::block;
+}
+
+std::vector<ServedLayers> served_layers(const ModelSpec& model) {
+  std::vector<ServedLayers> all;
+  const ServedStack stack = stack_of(model);
+  if (!model.windows_differ()) {
+    if (stack.dense > 0) all.push_back({LayerKind::block, stack.dense});
+    if (stack.sparse > 0) all.push_back({LayerKind::moe, stack.sparse});
+    return all;
+  }
+  for (const Block& block : model.blocks()) all.push_back({block, 0});
+  for (std::int64_t i = 0; i < model.layers; ++i)
+    std::ranges::find(all, LayerKind(model.block_at(i)), &ServedLayers::kind)->number += 1;
+  return all;
+}
+
 }  // namespace costmodel

@@ -44,4 +44,13 @@ struct ServedStack {
 };
 ServedStack stack_of(const ModelSpec& model);
 
+// Of a layer, and of all of them by number: a window makes a kind of its own where its layers have
+// other sizes.
+LayerKind served_kind(const ModelSpec& model, std::int64_t layer);
+struct ServedLayers {
+  LayerKind kind;
+  double number = 0;
+};
+std::vector<ServedLayers> served_layers(const ModelSpec& model);
+
 }  // namespace costmodel

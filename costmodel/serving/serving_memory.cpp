@@ -74,7 +74,7 @@ double activation_bytes(const ModelSpec& model, const ServingSpec& serving,
 
 }  // namespace
 
-Bytes cache_bytes_per_layer(const ModelSpec& model, int tp, CacheFormat format) {
+Bytes layer_cache_bytes(const ModelSpec& model, int tp, CacheFormat format) {
   const double element = bytes_of(format);
   if (model.latent_attention())
     return Bytes(static_cast<double>(model.kv_lora_rank + model.qk_pos_emb_head_dim) * element);
@@ -82,12 +82,22 @@ Bytes cache_bytes_per_layer(const ModelSpec& model, int tp, CacheFormat format) 
   return Bytes(static_cast<double>(heads * (model.head_dim + model.value_dim())) * element);
 }
 
+Bytes cache_bytes_per_layer(const ModelSpec& model, int tp, CacheFormat format) {
+  const Bytes full = layer_cache_bytes(model, tp, format);
+  if (!model.windows_differ()) return full;
+  double windows = 0;
+  for (std::int64_t i = 0; i < model.layers; ++i) windows += model.attention_at(i) == 'S' ? 1 : 0;
+  const auto layers = static_cast<double>(model.layers);
+  const Bytes own = layer_cache_bytes(model.as_windowed(), tp, format);
+  return (full * (layers - windows) + own * windows) / layers;
+}
+
 Bytes stage_weights(const ModelSpec& model, WeightFormat format, const ServingSizes& sizes,
                     const ServedStage& stage) {
   const auto of = [&](LayerKind kind) { return layer_bytes(kind, model, format, sizes); };
   double bytes = 0;
   for (std::int64_t i = 0; i < stage.layers; ++i)
-    bytes += of(model.has_experts(stage.first_layer + i) ? LayerKind::moe : LayerKind::block);
+    bytes += of(served_kind(model, stage.first_layer + i));
   if (stage.first) bytes += of(LayerKind::embedding);
   const bool tied = stage.first && model.tie_embeddings;  // one table is both
   if (!stage.last) return Bytes(bytes);
@@ -114,9 +124,12 @@ Bytes weights_held(const ModelSpec& model, WeightFormat format, const ServingSiz
           ? std::min(stack.dense, 2.0 * static_cast<double>(model.unquantized_layers))
           : 0;
   double all = 0;
-  if (stack.dense > 0) all += (stack.dense - kept) * bytes(LayerKind::block, format);
-  if (kept > 0) all += kept * bytes(LayerKind::block, WeightFormat::bf16);
-  if (stack.sparse > 0) all += stack.sparse * bytes(LayerKind::moe, format);
+  for (const ServedLayers& own : served_layers(model)) {
+    const bool dense = own.kind.its.feed_forward == FeedForward::dense;
+    const double wide = dense ? kept * own.number / stack.dense : 0;
+    all += (own.number - wide) * bytes(own.kind, format);
+    if (wide > 0) all += wide * bytes(own.kind, WeightFormat::bf16);
+  }
   const double head = bytes(LayerKind::head, format);
   const double table = bytes(LayerKind::embedding, format) + tower_bytes(model, sizes);
   if (sizes.pp == 1) return Bytes(all + (model.tie_embeddings ? 0 : head) + table);

@@ -11,6 +11,8 @@ namespace costmodel {
 // Bytes that a token's keys and values take in one layer on one device: 2 · kv_heads/tp · head_dim
 // elements, each tensor rank at least one head; with latent attention kv_lora_rank + the rotary
 // key, the same on every rank (DeepSeek-V2, arXiv:2405.04434, section 2.1.2).
+// The first is of a layer without a window, the second the mean of all.
+Bytes layer_cache_bytes(const ModelSpec& model, int tp, CacheFormat format);
 Bytes cache_bytes_per_layer(const ModelSpec& model, int tp, CacheFormat format);
 
 struct ServingMemory {

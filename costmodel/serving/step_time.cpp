@@ -199,8 +199,8 @@ void StepTimes::add_layer(LayerKind kind, double layers, double tokens, StepPart
 
 StepParts StepTimes::priced(double tokens) const {
   StepParts sum;
-  add_layer(LayerKind::block, stack_.dense, tokens, sum);
-  add_layer(LayerKind::moe, stack_.sparse, tokens, sum);
+  for (const ServedLayers& own : served_layers(model_))
+    add_layer(own.kind, own.number, tokens, sum);
   add_layer(LayerKind::embedding, 1, tokens, sum);
   sum.streams += stack_.sparse * constants().expert_layer;
   sum.kernels += stack_.sparse * expert_kernels + all_reduces();
@@ -231,11 +231,11 @@ StepParts StepTimes::between(Grid& grid, double tokens,
 }
 
 // A layer with a window reads no more keys than it has, one with chunks half of one in the mean.
-double StepTimes::keys_read(double mean) const {
+double StepTimes::keys_read(double mean, double of_window) const {
   const auto window = static_cast<double>(model_.sliding_window),
              chunk = static_cast<double>(model_.attention_chunk) / 2;
-  return mean * (stack_.layers() - windows_ - chunks_) + windows_ * std::min(mean, window) +
-         chunks_ * std::min(mean, chunk);
+  return mean * (stack_.layers() - windows_ - chunks_) +
+         of_window * windows_ * std::min(mean, window) + chunks_ * std::min(mean, chunk);
 }
 
 // Of the part's own tokens through all stages.
@@ -250,6 +250,12 @@ StepParts StepTimes::part_of_batch(const StepLoad& load) const {
       device.peak_of(unquantised(device, serving_.weights)).value * device.attention_forward;
   const auto key = static_cast<double>(model_.head_dim);
   const auto value = static_cast<double>(model_.value_dim());
+  // What a key of a layer with a window costs, over one of the others.
+  const ModelSpec windowed = model_.windows_differ() ? model_.as_windowed() : ModelSpec();
+  const double wide =
+      model_.windows_differ()
+          ? static_cast<double>(windowed.head_dim + windowed.value_dim()) / (key + value)
+          : 1;
   const Seconds kernel = constants().kernel;
   if (load.decodes > 0) {
     const auto rank = static_cast<double>(model_.kv_lora_rank);
@@ -257,10 +263,16 @@ StepParts StepTimes::part_of_batch(const StepLoad& load) const {
     const double a_key = model_.latent_attention()
                              ? 2 * rank + static_cast<double>(model_.qk_pos_emb_head_dim)
                              : key + value;
-    const double keys = load.decodes * keys_read(load.decode_context / load.decodes);
+    const double context = load.decode_context / load.decodes;
+    const double keys = load.decodes * keys_read(context, wide);
     const double arithmetic = 2 * heads * a_key * keys / peak;
-    const double reading = cache_bytes_per_layer(model_, sizes_.tp, serving_.kv_cache).value *
-                           keys / cache_rate_.value;
+    const auto cache = [&](const ModelSpec& model) {
+      return layer_cache_bytes(model, sizes_.tp, serving_.kv_cache).value;
+    };
+    const double stored = model_.windows_differ()
+                              ? load.decodes * keys_read(context, cache(windowed) / cache(model_))
+                              : keys;
+    const double reading = cache(model_) * stored / cache_rate_.value;
     parts.cache = Seconds(reading);
     parts.products += Seconds(std::max(0.0, arithmetic - reading));
     parts.streams += kernel * (2 * layers);  // attention, and the merge of its parts
@@ -270,7 +282,8 @@ StepParts StepTimes::part_of_batch(const StepLoad& load) const {
   if (load.prefill_tokens > 0) {
     const double mean_keys = 2 * load.prefill_pairs / load.prefill_tokens;
     const double reached = mean_keys / (mean_keys + device.attention_half_sequence);
-    const double pairs = load.prefill_tokens * keys_read(load.prefill_pairs / load.prefill_tokens);
+    const double pairs =
+        load.prefill_tokens * keys_read(load.prefill_pairs / load.prefill_tokens, wide);
     const double arithmetic = 2 * heads * (key + value) * pairs / (peak * reached);
     parts.products += Seconds(arithmetic);
     parts.arithmetic += Seconds(arithmetic);

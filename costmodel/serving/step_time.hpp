@@ -79,8 +79,9 @@ class StepTimes {
   void add_product(const ServedProduct& p, double times, StepParts& sum) const;
   void add_exchange(double tokens, StepParts& sum) const;
   const EngineConstants& constants() const { return serving_.engine.constants; }
-  // Of a token's query in all layers, where it attends to `mean` keys without a window.
-  double keys_read(double mean) const;
+  // Of a token's query in all layers, where it attends to `mean` keys without a window; one of a
+  // layer with a window counts as `of_window`.
+  double keys_read(double mean, double of_window) const;
   StepParts part_of_batch(const StepLoad& load) const;  // all stages, one after the other
   Seconds pass_of_prompt(const StepLoad& load) const;
   Seconds passing_on(const StepLoad& part) const;  // from a stage to the next

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "costmodel/serving/serving_memory.hpp"
 #include "tests/costmodel/support/hf_models.hpp"
 
 namespace hf_hooks_test {
@@ -158,6 +159,51 @@ TEST_CASE("Llama 4: a layer without positions for every layer") {
   const std::string scout = hf_models::published("llama-4-scout");
   CHECK(contains(fault(with(scout, "\"no_rope_layers\": [1, ", "\"no_rope_layers\": [")),
                  "names 47 layers"));
+}
+
+namespace {
+
+// Of a token in all layers, in 16 bits.
+double cached(const ModelSpec& m) {
+  return cache_bytes_per_layer(m, 1, CacheFormat::bf16).value * static_cast<double>(m.layers);
+}
+
+}  // namespace
+
+TEST_CASE("MiMo-V2: layers with a window have more heads of keys and values, and sinks") {
+  const std::string text = hf_models::published("mimo-v2-flash");
+  const Imported i = imported(text);
+  check_parameters(i, 308'778'768'832);  // by its modules; published as 309 B
+  CHECK(active_parameter_count(i.model) == 15'445'924'288);
+  CHECK((i.model.kv_heads == 4 && i.model.as_windowed().kv_heads == 8));
+  CHECK((i.model.first_dense_layers == 1 && !i.model.attention_sinks && i.model.window_sinks));
+  // Keys of 192 and values of 128: 9 layers of 4 heads, 39 of 8.
+  CHECK(cached(i.model) == doctest::Approx(2 * (192 + 128) * (9 * 4 + 39 * 8)));
+  CHECK(contains(fault(with(text, "\"swa_v_head_dim\": 128", "\"swa_v_head_dim\": 64")),
+                 "layers with a window have the others' 128"));
+  CHECK(contains(
+      fault(with(text, "\"swa_num_key_value_heads\": 8", "\"swa_num_key_value_heads\": 7")),
+      "window_kv_heads 7 does not divide heads 64"));
+}
+
+TEST_CASE("Gemma 4: sizes of layers without a window, keys as values, experts next to an MLP") {
+  const Imported large = imported(hf_models::published("gemma-4-31b"));
+  check_parameters(large, 30'697'345'280);  // by its modules; published as 30.7 B
+  CHECK((large.model.head_dim == 512 && large.model.as_windowed().head_dim == 256));
+  CHECK(cached(large.model) == doctest::Approx(2 * 2 * (10 * 4 * 512 + 50 * 16 * 256)));
+  CHECK(stage_weights(large.model, WeightFormat::bf16, {}, {0, 60, true, true}).value ==
+        doctest::Approx(2 * 30'697'345'280.0));
+  check_parameters(imported(hf_models::published("gemma-4-12b")), 11'907'350'272);
+  const std::string text = hf_models::published("gemma-4-26b-a4b");
+  const Imported sparse = imported(text);  // by its modules; published as 25.2 B, 3.8 B active
+  check_parameters(sparse, 25'233'141'760);
+  CHECK(active_parameter_count(sparse.model) == 25'233'141'760 - 30.0 * 120 * 3 * 2816 * 704);
+  CHECK(sparse.model.shared_experts == 3);
+  CHECK(contains(fault(with(text, "\"hidden_size_per_layer_input\": 0",
+                            "\"hidden_size_per_layer_input\": 256")),
+                 "a table of embeddings for each layer is not modelled"));
+  CHECK(contains(fault(with(text, "\"num_kv_shared_layers\": 0", "\"num_kv_shared_layers\": 18")),
+                 "layers that use the keys and values of another"));
 }
 
 }  // namespace hf_hooks_test
