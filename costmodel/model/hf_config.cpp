@@ -27,6 +27,26 @@ const Value* type_of(const Value& map) {
   return list != nullptr && !list->items.empty() ? &list->items.front() : nullptr;
 }
 
+// Families that no list of blocks describes, and why.
+struct Refused {
+  std::string_view names, why;
+};
+constexpr std::array<Refused, 8> refused{
+    {{"gemma3n gemma3n_text",
+      "each layer has a table of embeddings and several streams of residuals (AltUp), and the last "
+      "ones use keys and values of others"},
+     {"longcat_flash LongcatFlashForCausalLM",
+      "a layer has two attentions and two MLPs, and experts of which some compute nothing"},
+     {"deepseek_v4 DeepseekV4ForCausalLM",
+      "residuals are several streams that each layer mixes, and keys are compressed over tokens"},
+     {"step3p5 Step3p5ForCausalLM",
+      "layers with a window have more heads of queries, and every head has a gate"},
+     {"step3_text Step3TextForCausalLM", "queries of full attention come from a latent vector"},
+     {"zamba2 zamba Zamba2ForCausalLM ZambaForCausalLM",
+      "layers of attention share their weights and read two vectors of a token"},
+     {"hunyuan HunYuanForCausalLM", "layers use the keys and values of the one before (use_cla)"},
+     {"nemotron-nas deci DeciLMForCausalLM", "every layer has other sizes (block_configs)"}}};
+
 // `partial`: an unknown model_type is read as a llama.
 HfFamily find_family(const Value& map, bool partial) {
   const Value* type = type_of(map);
@@ -39,6 +59,12 @@ HfFamily find_family(const Value& map, bool partial) {
     if (known.empty() || known.back() != family.model_type) known.emplace_back(family.model_type);
   }
   if (partial) return hf_guess(map, type->text);
+  for (const Refused& row : refused) {
+    if (!has_word(row.names, word)) continue;
+    throw ConfigError(type->mark,
+                      fmt::format("model_type {} is not modelled: {}", quote(word), row.why),
+                      "import hf --partial reads the fields of a llama from it");
+  }
   throw ConfigError(
       type->mark, fmt::format("model_type {} is not known", quote(word)),
       known_names(word, known) + "; import hf --partial reads the fields of a llama from it");

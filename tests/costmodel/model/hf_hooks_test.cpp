@@ -206,4 +206,9 @@ TEST_CASE("Gemma 4: sizes of layers without a window, keys as values, experts ne
                  "layers that use the keys and values of another"));
 }
 
+TEST_CASE("a family that no blocks describe is refused with the reason") {
+  CHECK(contains(fault(hf_models::tiny("{model_type: longcat_flash}")),
+                 "model_type 'longcat_flash' is not modelled: a layer has two attentions"));
+}
+
 }  // namespace hf_hooks_test
