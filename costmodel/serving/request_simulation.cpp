@@ -84,7 +84,10 @@ class Replica {
   void ask(double time) {
     const double turn = coming_at_ + limits_.turn;
     start_[next_] = time;
-    coming_at_ = next_ == 0 ? time + limits_.delay : std::max(time + limits_.delay, turn);
+    const double ready = requests_[next_].ready;
+    coming_at_ = ready >= 0   ? ready
+                 : next_ == 0 ? time + limits_.delay
+                              : std::max(time + limits_.delay, turn);
     coming_.emplace_back(next_++, coming_at_);
   }
 

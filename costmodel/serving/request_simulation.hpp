@@ -16,6 +16,7 @@ namespace costmodel {
 struct ServedRequest {
   double arrival = 0;  // seconds; of a closed load a request comes when an earlier one has ended
   double input = 0, output = 1;
+  double ready = -1;  // when it is in the replica's queue; negative: at its start, or as limits say
 };
 
 // `count` requests with lengths of the scenario and, at `rate` a second, Poisson arrivals; without
@@ -37,9 +38,9 @@ struct ReplicaLimits {
   bool reserves_output = false;  // see EngineSpec
   std::int64_t concurrency = 0;  // of a closed load; 0: requests come when they arrive
   bool full_run = false;  // measure from the first arrival to the last end, as a benchmark of
-                           // so many requests does; else without start and end of the run
-  // Seconds from a request's start to the replica's queue, which its latencies have in them, and at
-  // least between two that come to it: prompts prefilled elsewhere.
+                          // so many requests does; else without start and end of the run
+  // Of a closed load, seconds from a request's start to the replica's queue, which its latencies
+  // have in them, and at least between two that come to it: prompts prefilled elsewhere.
   double delay = 0, turn = 0;
 };
 

@@ -126,10 +126,29 @@ struct Simulation {
     return std::clamp(static_cast<std::int64_t>(output / s.output.mean), waves, most);
   }
 
-  // `clients` 0: requests come when they arrive. `part`: of all requests, in this replica.
+  // `part` of all requests come to this replica, `rate` a second. Prompts that have devices of
+  // their own wait there for those of all replicas.
+  std::vector<ServedRequest> arriving(std::int64_t requests, double rate, double part) const {
+    auto own = drawn_requests(s.input, s.output, rate, requests);
+    if (rate <= 0 || way.most_per_s <= 0) return own;
+    Draws draws;
+    double now = 0, left = -1 / way.most_per_s;
+    for (ServedRequest& r : own) {
+      for (bool its = false; !its;) {  // the next of all, and whether it is of this replica
+        now -= std::log(draws.uniform()) * part / rate;
+        left = std::max(now + way.delay.value, left + 1 / way.most_per_s);
+        its = draws.uniform() < part;
+      }
+      r.arrival = now;
+      r.ready = left;
+    }
+    return own;
+  }
+
+  // `clients` 0: requests come when they arrive.
   ServedRun run(std::int64_t requests, std::int64_t clients, double rate, bool full,
                 double part) const {
-    return run(drawn_requests(s.input, s.output, rate, requests), clients, full, part);
+    return run(arriving(requests, rate, part), clients, full, part);
   }
   ServedRun run(const std::vector<ServedRequest>& requests, std::int64_t clients, bool full,
                 double part) const {
@@ -153,7 +172,8 @@ struct Simulation {
   }
 
   ServedRun settled_run(double rate, double part) const {
-    std::int64_t requests = std::min(open_requests, most());
+    const std::int64_t some = way.most_per_s > 0 ? 8 * open_requests : open_requests;
+    std::int64_t requests = std::min(some, most());
     for (;;) {
       ServedRun open = run(requests, 0, rate, false, part);
       delay(outside(), open);
@@ -196,12 +216,15 @@ struct Simulation {
   // Of few requests it is chance how they fall on the steps: the mean of several such runs.
   ServedRun arriving_run(std::int64_t requests, double rate, double part) const {
     const std::int64_t runs = ceil_div(fewest_drawn, requests);
-    const auto all = drawn_requests(s.input, s.output, rate, runs * requests);
+    const auto all = arriving(runs * requests, rate, part);
     ServedRun mean;
     for (auto next = all.begin(); next != all.end(); next += requests) {
       std::vector<ServedRequest> own(next, next + requests);
       const double begun = next == all.begin() ? 0 : (next - 1)->arrival;
-      for (ServedRequest& r : own) r.arrival -= begun;
+      for (ServedRequest& r : own) {
+        r.arrival -= begun;
+        if (r.ready >= 0) r.ready -= begun;
+      }
       const ServedRun one = run(own, 0, true, part);
       const double share = 1 / static_cast<double>(runs);
       add(one, share, share, mean);

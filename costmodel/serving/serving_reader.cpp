@@ -127,6 +127,10 @@ ServingSpec read_spec(const Value& value, const ConfigPath& path, const ModelSpe
     if (s.weights == WeightFormat::bf16) s.weights = WeightFormat::fp16;
     if (s.kv_cache == CacheFormat::bf16) s.kv_cache = CacheFormat::fp16;
   }
+  if (s.weights == WeightFormat::mxfp4 && model.experts == 0) {
+    throw ConfigError(reader.mark_of("weights"), "weights mxfp4: engines keep experts alone so",
+                      "write nvfp4 or int4, or choose a model with experts");
+  }
   require_load(s, reader);
   reader.finish();
   require_room_in_step(s, reader);

@@ -7,6 +7,7 @@
 #include "costmodel/base/output_file.hpp"
 #include "costmodel/base/path.hpp"
 #include "costmodel/base/unit_text.hpp"
+#include "costmodel/estimate/evaluator.hpp"
 #include "costmodel/estimate/plan_estimate.hpp"
 #include "planner/diagnosis/reason.hpp"
 #include "planner/report/plan_report.hpp"

@@ -16,6 +16,8 @@
 
 namespace planner {
 
+using namespace costmodel;
+
 namespace {
 
 std::string own_folder() { return folder_of(program_file()); }
@@ -34,19 +36,19 @@ void hand_over(int count, char** arguments) {
   const std::string name = "shardplan-" + command;
   const std::string folder = own_folder(), program = joined_path(folder, name);
   if (!path_exists(program)) {
-    throw costmodel::ConfigError(
+    throw ConfigError(
         {},
         fmt::format("shardplan: '{}' needs the program {}, which is not in {}", command, name,
                     folder),
         "build or install it there (it needs Eigen and libsodium)");
   }
   setenv("SHARDPLAN_CONFIG_PATH",
-         fmt::format("{}", fmt::join(costmodel::config_path({}).directories, ":")).c_str(), 1);
+         fmt::format("{}", fmt::join(config_path({}).directories, ":")).c_str(), 1);
   std::vector<char*> words{arguments[0]};
   for (int i = 2; i < count; ++i) words.push_back(arguments[i]);
   words.push_back(nullptr);
   execv(program.c_str(), words.data());
-  throw costmodel::ConfigError(
+  throw ConfigError(
       {}, fmt::format("shardplan: {} cannot be started: {}", program, std::strerror(errno)),
       "check its permissions");
 }

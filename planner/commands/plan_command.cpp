@@ -245,27 +245,23 @@ CommandResult plan_command(const Session& session) {
   return session.options.limits.any() ? plan_devices(session) : plan_for(session, {});
 }
 
-CommandResult plan_serving(const Session& asked) {
-  Options options = asked.options;
-  const Session session{options, asked.style, asked.path};
-  ServingScenario s = load_serving(asked);
+CommandResult plan_serving(const Session& session) {
+  const Options& options = session.options;
+  ServingScenario s = load_serving(session);
   const int top = options.top > 0 ? options.top : usually_ranked;
-  ServingSearch found = search_serving(s, top);
+  const ServingSearch found = search_serving(s, top);
   const auto fit = find_serving_fit(session.path);
   CommandResult result;
   // An engine that would not start with the model's own length is started with what is asked of it.
-  if (!found.best.empty() && !found.best.front().estimate.memory.fits() && s.serving.length_usual) {
+  if (found.length_asked) {
     const std::int64_t own = s.serving.max_model_len;
-    options.assignments.emplace_back("serving.max_model_len=auto");
-    s = load_serving(session);
-    found = search_serving(s, top);
+    s = with_length_asked(std::move(s));
     result.warnings.push_back(
         fmt::format("note: serving.max_model_len=auto, {}: the engine does not start with the "
                     "model's {}",
                     format_integer(s.serving.max_model_len), format_integer(own)));
   }
-  if (found.best.empty() || !found.best.front().estimate.memory.fits())
-    return without_serving_plan(session, s);
+  if (found.best.empty()) return without_serving_plan(session, s);
   if (wants_page(session.options)) result.page = serving_search_page(s, found, fit);
   const Format format = session.options.format;
   if (format == Format::json) {

@@ -14,6 +14,7 @@
 #include "costmodel/config/override.hpp"
 #include "costmodel/config/yaml.hpp"
 #include "costmodel/estimate/evaluator.hpp"
+#include "costmodel/estimate/plan_estimate.hpp"
 #include "costmodel/machine/cluster_reader.hpp"
 #include "costmodel/machine/device_reader.hpp"
 #include "costmodel/plan/plan_keys.hpp"
@@ -279,6 +280,7 @@ void set_served(Value& root, const ServingScenario& chosen) {
   root.set("plan", plan);
   Value& serving = *root.find("serving");
   serving.set("weights", scalar_value(std::string(to_string(chosen.serving.weights))));
+  if (chosen.serving.length_open) serving.set("max_model_len", scalar_value("auto"));
   serving.set("max_num_seqs", number(chosen.serving.limits.max_num_seqs));
   serving.set("max_num_batched_tokens", number(chosen.serving.limits.max_num_batched_tokens));
   root.erase("assumed");

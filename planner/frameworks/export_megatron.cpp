@@ -428,7 +428,7 @@ std::string graph_scopes(const Overlap& o) {
   return scopes;
 }
 
-void write_overlap(const ParallelPlan& p, const ModelSpec& m, const Overlap& o, Writer& out) {
+void write_overlap(const ParallelPlan& p, const Overlap& o, Writer& out) {
   const bool gather = p.zero > 0 && o.overlap_param_gather;
   out.flag_if(o.overlap_grad_reduce, megatron_flag("training.overlap.overlap_grad_reduce"));
   out.flag_if(gather, megatron_flag("training.overlap.overlap_param_gather"));
@@ -523,7 +523,7 @@ MegatronExport export_megatron(const Scenario& scenario, const ParallelPlan& pla
   write_precision(scenario.training, out);
   write_optimizer(plan, scenario.training, out);
   write_recompute(plan.recompute, out);
-  write_overlap(plan, scenario.model, scenario.training.overlap, out);
+  write_overlap(plan, scenario.training.overlap, out);
   write_kernels(scenario, out);
   write_loss(scenario.training.stack.kernels.loss, program, out);
   const ModelSpec& m = scenario.model;

@@ -27,6 +27,11 @@ void note_assumptions(const ServingScenario& s, const ServingEstimate& e, Notes&
                     "takes: no engine starts so (model.context_length, where positions are scaled)",
                     format_integer(longest), format_integer(most)));
   }
+  if (s.serving.length_open) {
+    notes.push_back(fmt::format(
+        "max_model_len auto: {} tokens, the longest of these requests; the engine refuses longer",
+        format_integer(s.serving.max_model_len)));
+  }
   if (s.model.towers != nullptr) {
     notes.emplace_back(
         "requests are text: of the model's towers the weights are counted, not the time of images "

@@ -86,7 +86,7 @@ class Kept {
     if (excess > worst_simulated(s_.serving)) return;
     const double rate = s_.serving.arrival_rate > 0 ? s_.serving.arrival_rate : r.rate;
     const ServingMerit merit =
-        merit_of(s_.serving.goal, rate * s_.serving.output.mean, devices, r.tpot.value);
+        merit_of(s_.serving.goal, rate * s_.serving.output.mean, devices, r.e2e.value);
     if (near_.takes(merit, excess, devices)) near_.take({merit, excess, choice()}, devices);
   }
 

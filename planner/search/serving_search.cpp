@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "costmodel/base/unit_text.hpp"
+#include "costmodel/serving/serving_reader.hpp"
 #include "planner/search/pool_search.hpp"
 
 namespace planner {
@@ -15,8 +16,7 @@ using namespace costmodel;
 namespace {
 
 ServingMerit merit_in(const ServingScenario& s, const ServingCandidate& c) {
-  return merit_of(s.serving.goal, c.estimate.output_per_s, c.estimate.devices,
-                  c.estimate.tpot.mean);
+  return merit_of(s.serving.goal, c.estimate.output_per_s, c.estimate.devices, c.estimate.e2e.mean);
 }
 
 std::vector<ServingCandidate> front_of(std::vector<ServingCandidate> all) {
@@ -46,7 +46,7 @@ bool has_sizes(const std::vector<ServingCandidate>& all, const ServingCandidate&
 
 ServingCandidate simulated(const ServingScenario& s, const ServingChoice& choice) {
   ServingCandidate c{choice, planned_estimate(with_choice(s, choice)), false};
-  c.keeps = worst_excess(s, c.estimate) <= 1;
+  c.keeps = c.estimate.fits && worst_excess(s, c.estimate) <= 1;
   return c;
 }
 
@@ -306,9 +306,10 @@ void add_without_target(const ServingScenario& s, int top, ServingSearch& found)
 
 double worst_simulated(const ServingSpec& s) { return is_cheap(s) ? far_miss : near_miss; }
 
-ServingSearch search_serving(const ServingScenario& scenario, int top) {
-  require_possible(scenario);
-  require_pools(scenario);
+namespace {
+
+// ... with the scenario's length of a request; `too_long`: some plans do not start with it.
+ServingSearch search_at_length(const ServingScenario& scenario, int top, bool& too_long) {
   ServingSearch found;
   PricedSteps steps(scenario);
   std::vector<ServingCandidate> fit;
@@ -320,6 +321,10 @@ ServingSearch search_serving(const ServingScenario& scenario, int top) {
                        quick_estimate(chosen, choice.sizes, steps.of(choice.sizes, choice.weights)),
                        false};
     if (!c.estimate.fits) continue;
+    if (!c.estimate.memory.fits()) {
+      too_long = true;
+      continue;
+    }
     c.keeps = worst_excess(scenario, c.estimate) <= 1;
     fit.push_back(c);
   }
@@ -365,6 +370,35 @@ ServingSearch search_serving(const ServingScenario& scenario, int top) {
   for (const ServingChoice& choice : pools.extremes) fit.push_back(simulated(scenario, choice));
   found.fitting = std::move(fit);
   return found;
+}
+
+}  // namespace
+
+ServingSearch search_serving(const ServingScenario& scenario, int top) {
+  require_possible(scenario);
+  require_pools(scenario);
+  bool too_long = false;
+  ServingSearch found = search_at_length(scenario, top, too_long);
+  if (!too_long || !scenario.serving.length_usual) return found;
+  const ServingScenario shorter = with_length_asked(scenario);
+  ServingSearch other = search_at_length(shorter, top, too_long);
+  const bool better = found.best.empty()
+                          ? !other.best.empty() || found.fit == 0
+                          : clearly_better(shorter, other.best.front(), found.best.front());
+  if (!better) return found;
+  other.length_asked = true;
+  return other;
+}
+
+ServingScenario with_length_asked(ServingScenario s) {
+  s.serving.max_model_len = longest_request(s.serving);
+  s.serving.length_open = true;
+  s.serving.length_usual = false;
+  return s;
+}
+
+ServingScenario best_served(const ServingScenario& s, const ServingSearch& found) {
+  return with_choice(found.length_asked ? with_length_asked(s) : s, found.best.front().choice);
 }
 
 namespace {

@@ -34,6 +34,9 @@ struct ServingSearch {
   std::size_t broken = 0;
   // Where `best` is empty: all that leave room for a request, in closed form.
   std::vector<ServingCandidate> fitting;
+  // With `max_model_len: auto`, the length of what is asked: the engine of a clearly better plan,
+  // or of any, does not start with the model's own.
+  bool length_asked = false;
   bool any_fits() const { return fit > 0; }
 };
 
@@ -55,6 +58,11 @@ inline constexpr int usually_ranked = 5;
 // answer where it is better by more than a hundredth, for it needs two launches and a network.
 // Throws ConfigError for a bound that no hardware keeps.
 ServingSearch search_serving(const costmodel::ServingScenario& scenario, int top);
+
+// The scenario as if max_model_len were `auto`; and with the best plan of a search, which has one.
+costmodel::ServingScenario with_length_asked(costmodel::ServingScenario scenario);
+costmodel::ServingScenario best_served(const costmodel::ServingScenario& scenario,
+                                       const ServingSearch& found);
 
 // Step times of the sizes and formats that a search meets, each made once: limits of the batch and,
 // but where experts are spread over them, the number of replicas do not enter them.

@@ -149,11 +149,11 @@ std::vector<ServingChoice> serving_space(const ServingScenario& s) {
 }
 
 ServingMerit merit_of(const ServingGoal& goal, double output_per_s, std::int64_t devices,
-                      double tpot) {
+                      double answer) {
   const auto n = static_cast<double>(devices);
-  if (goal.output_per_s > 0) return {-n, output_per_s, -tpot};
-  if (goal.usd_per_hour > 0) return {output_per_s, -n, -tpot};
-  return {output_per_s / n, -tpot, 0};
+  if (goal.output_per_s > 0) return {-n, output_per_s, -answer};
+  if (goal.usd_per_hour > 0) return {output_per_s, -n, -answer};
+  return {output_per_s / n, -answer, 0};
 }
 
 namespace {

@@ -168,7 +168,7 @@ std::optional<ServingScenario> settled_serving(const ServingScenario& s) {
   if (!open && !s.serving.weights_open) return s;
   const ServingSearch found = search_serving(s, usually_ranked);
   if (found.best.empty()) return std::nullopt;
-  return with_choice(s, found.best.front().choice);
+  return best_served(s, found);
 }
 
 }  // namespace planner

@@ -256,7 +256,7 @@ inline Law broken_plan(const costmodel::ServingScenario& s) {
   const auto merit = [&](const costmodel::ServingEstimate& e) {
     return planner::merit_of(s.serving.goal, e.output_per_s, e.devices, e.tpot.mean).first;
   };
-  const double best = merit(planned_estimate(with_choice(s, found.best.front().choice)));
+  const double best = merit(planned_estimate(planner::best_served(s, found)));
   const std::int64_t devices = planner::affordable_devices(s);
   for (const auto& sizes : planner::instance_sizes(s, devices, planner::may_take_fewer(s))) {
     const auto choice = planner::usual_choice(s, sizes, s.serving.weights);

@@ -89,6 +89,21 @@ TEST_CASE("Of an open load prompts wait as in M/D/1, and beyond the capacity it 
   CHECK(p.rates().rate == p.rates().capacity);
 }
 
+TEST_CASE("Prompts wait for those of all replicas, however many decode them") {
+  auto s = served::usual();
+  s.serving.concurrency = 0;
+  const double full = pools_of(s, {1, 1, 1, 1}, {1, 1, 1, 1}).prompts.rate;
+  s.serving.arrival_rate = 0.8 * full;
+  const auto first_token = [&](int replicas) {
+    s.plan.disaggregation = Disaggregation{{1, 1, 1, 1}, {1, 1, 1, replicas}};
+    return planned_estimate(s).ttft.mean;
+  };
+  const double two = first_token(2);
+  for (const int replicas : {3, 4}) CHECK(first_token(replicas) == Approx(two).epsilon(0.15));
+  // The service and the wait of M/D/1 at 0.8 of the rate: 1 + 0.8 / (2 * 0.2).
+  CHECK(two == Approx(3 / full).epsilon(0.2));
+}
+
 TEST_CASE("A pool that holds no request does not fit") {
   const auto large =
       served::scenario("input_tokens: 512, output_tokens: 128, concurrency: 4", "llama-3.1-405b");

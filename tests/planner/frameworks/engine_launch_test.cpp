@@ -261,7 +261,7 @@ TEST_CASE("formats that an engine can't make while loading, and those it calls o
   const auto cache = small("vllm-0.11", ", kv_cache: int8");
   CHECK(holds(text_of(cache, "vllm"), "# vLLM has no cache of int8: this is fp8"));
   CHECK(holds(text_of(cache, "sglang"), "# SGLang has no cache of int8: this is fp8"));
-  const auto dense = small("vllm-0.11", ", weights: mxfp4");
+  const auto dense = small("vllm-0.11", ", weights: mxfp4", "{tp: 4}", "mixtral-8x7b");
   CHECK(holds(text_of(dense, "vllm"), "mxfp4 weights need a checkpoint of that format"));
   const auto half = small("sglang-0.5", ", weights: fp16");
   CHECK(holds(text_of(half, "sglang"), "--dtype float16"));

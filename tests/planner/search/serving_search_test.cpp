@@ -96,6 +96,32 @@ TEST_CASE("With an arrival rate the fewest devices that keep up win") {
   CHECK(serving_remedies(flood, flooded).front().find("No plan answers") == 0);
 }
 
+TEST_CASE("Of an open load the answer's time decides, in which a wait for a place counts") {
+  const auto s = open_scenario("arrival_rate: 20", "llama-2-7b", 8, "{tp: 1, dp: 8}");
+  const auto found = search_serving(s, 5);
+  REQUIRE_FALSE(found.best.empty());
+  const auto usual = planned_estimate(s);
+  CHECK(found.best.front().estimate.output_per_s >= usual.output_per_s * (1 - 1e-9));
+  CHECK(found.best.front().estimate.e2e.mean <= usual.e2e.mean * (1 + 1e-9));
+}
+
+TEST_CASE("No plan is ranked whose engine does not start, and a shorter request starts it") {
+  auto s = served::scenario("input_tokens: 1024, output_tokens: 512, requests: 1000",
+                            "deepseek-v2-lite", "pcie-8x-rtx-4090", 2, "{}");
+  s.serving.engine.holds_longest = true;
+  s.serving.length_usual = true;
+  const auto found = search_serving(s, 5);
+  REQUIRE_FALSE(found.best.empty());
+  CHECK(found.length_asked);
+  CHECK(best_served(s, found).serving.max_model_len == 1536);
+  for (const auto& candidate : found.best) CHECK(candidate.estimate.output_per_s > 0);
+  s.serving.length_usual = false;  // written: kept
+  const auto kept = search_serving(s, 5);
+  CHECK_FALSE(kept.length_asked);
+  for (const auto& candidate : kept.best) CHECK(candidate.estimate.memory.fits());
+  CHECK(found.best.front().estimate.output_per_s > kept.best.front().estimate.output_per_s);
+}
+
 TEST_CASE("Formats are chosen only where the scenario leaves them open") {
   const auto found =
       search_serving(open_scenario("concurrency: 64, weights: auto", "llama-2-70b", 1), 1);
