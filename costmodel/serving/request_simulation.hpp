@@ -16,7 +16,7 @@ namespace costmodel {
 struct ServedRequest {
   double arrival = 0;  // seconds; of a closed load a request comes when an earlier one has ended
   double input = 0, output = 1;
-  double ready = -1;  // when it is in the replica's queue; negative: at its start, or as limits say
+  double ready = -1;  // when it is in the replica's queue; negative: by its start and the limits
 };
 
 // `count` requests with lengths of the scenario and, at `rate` a second, Poisson arrivals; without

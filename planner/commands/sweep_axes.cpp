@@ -63,6 +63,10 @@ std::vector<Axis> axes_of(const Options& options) {
   std::size_t points = 1;
   for (const auto& over : options.over) {
     axes.push_back(parse_axis(over));
+    if (std::ranges::count(axes, axes.back().path, &Axis::path) > 1) {
+      throw ConfigError(mark_of_argument("--over", over), "varies a key that another --over varies",
+                        "write all of its values in one: --over tp=1,2,4,8");
+    }
     points *= axes.back().values.size();
     if (points > 1'000'000) {
       throw ConfigError({"--over", 0, 0}, "asks for more than a million points",

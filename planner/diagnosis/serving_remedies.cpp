@@ -263,6 +263,13 @@ std::string length_remedy(const ServingMemory& memory) {
 std::vector<std::string> serving_remedies(const ServingScenario& s, const ServingSearch& found) {
   if (!found.best.empty()) return {};
   const std::vector<ServingCandidate>& fit = found.fitting;
+  if (found.choices == 0) {
+    return {
+        fmt::format("What is written of the plan goes with no sizes on {} devices, for tp x pp x "
+                    "dp are more or "
+                    "do not divide the model: --set 'plan={{}}' leaves all open.",
+                    affordable_devices(s))};
+  }
   if (fit.empty()) return larger_devices(s);
   std::vector<std::string> all;
   const auto& bound = s.serving.bound;

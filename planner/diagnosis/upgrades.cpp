@@ -131,6 +131,7 @@ UpgradeGain gain_of(const Upgrade& upgrade, const Scenario& before, const Estima
   const Scenario& s = upgrade.scenario;
   SearchResult found =
       run_strategies(s, method.reach.value_or(usual_reach(s)), 1, {}, stopped).found;
+  if (stopped && stopped()) return {};  // a search that was cut off has no answer
   UpgradeGain gain{.name = upgrade.name,
                    .kind = upgrade.kind,
                    .devices = s.cluster.devices,

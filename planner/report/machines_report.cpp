@@ -89,12 +89,14 @@ std::string run_sentence(const Rung& rung) {
       rung.run.usd ? fmt::format(" and {} dollars", format_count(*rung.run.usd)) : "");
 }
 
-// The soonest of those that have a plan; null: none has.
-const Rung* soonest(const DeviceLadder& ladder) {
+// The soonest of those that have a plan, or the cheapest; null: none has.
+const Rung* nearest(const DeviceLadder& ladder, bool by_price) {
+  const auto missed = [by_price](const Rung& rung) {
+    return by_price ? rung.run.usd.value_or(INFINITY) : rung.run.days_with_failures;
+  };
   const Rung* best = nullptr;
   for (const Rung& rung : ladder.rungs) {
-    if (!rung.best) continue;
-    if (best == nullptr || rung.run.days_with_failures < best->run.days_with_failures) best = &rung;
+    if (rung.best && (best == nullptr || missed(rung) < missed(*best))) best = &rung;
   }
   return best;
 }
@@ -117,10 +119,12 @@ std::string ladder_verdict(const DeviceLadder& ladder, const RunLimits& limits, 
   const std::string none =
       fmt::format("No number of devices up to {} trains {}{}", format_integer(s.cluster.devices),
                   tokens, limits_text(limits));
-  const Rung* rung = soonest(ladder);
+  const bool by_price = limits.usd > 0 && limits.days <= 0;  // more devices are no cheaper
+  const Rung* rung = nearest(ladder, by_price);
   if (rung == nullptr) return none + ": no plan fits on any that was tried.";
-  return fmt::format("{}: {}, the soonest. More of them: --set cluster.devices=N.", none,
-                     run_sentence(*rung));
+  return fmt::format("{}: {}, {}", none, run_sentence(*rung),
+                     by_price ? "the cheapest."
+                              : "the soonest. More of them: --set cluster.devices=N.");
 }
 
 Table ladder_table(const DeviceLadder& ladder) {

@@ -35,6 +35,14 @@ TEST_CASE("A target out of reach: what is the most, and what would give more") {
   CHECK(says(all, "--set cluster.devices=N (4 now)"));
 }
 
+TEST_CASE("Sizes that go with no number of the devices are named, not the memory") {
+  const auto s = served::scenario("input_tokens: 512, output_tokens: 128, concurrency: 4",
+                                  "llama-2-7b", "dgx-h100", 4, "{tp: 1, dp: 8}");
+  const auto all = serving_remedies(s, search_serving(s, 1));
+  REQUIRE(all.size() == 1);
+  CHECK(all.front().find("goes with no sizes on 4 devices") != std::string::npos);
+}
+
 TEST_CASE("Nothing fits: what the weights take") {
   auto s = served::scenario("input_tokens: 512, output_tokens: 128, concurrency: 4",
                             "llama-3.1-405b", "dgx-h100", 2, "{}");

@@ -121,6 +121,19 @@ TEST_CASE("gains are the same on several threads, and stop when they are told") 
       upgrade_gains(s, without, {}, {.reach = Reach::even, .threads = 2}, [] { return true; });
   CHECK(none.interrupted);
   CHECK(none.gains.empty());
+  // What a search that is cut off has not found is no answer.
+  for (const int asked : {3, 30, 300, 3000}) {
+    int left = asked;
+    const auto some = upgrade_gains(s, without, {}, {.reach = Reach::even, .threads = 1},
+                                    [&left] { return --left < 0; });
+    for (const auto& gain : some.gains) {
+      const auto of = [&](const auto& all) {
+        return std::ranges::find(all, gain.name, &UpgradeGain::name);
+      };
+      REQUIRE(of(one.gains) != one.gains.end());
+      CHECK(gain.speedup == of(one.gains)->speedup);
+    }
+  }
 }
 
 }  // namespace upgrades_test
