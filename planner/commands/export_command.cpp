@@ -27,6 +27,10 @@ const ExportTarget& target_of(const std::string& name) {
   const auto found = std::ranges::find_if(
       targets, [&](const ExportTarget& target) { return target.name == name; });
   if (found != targets.end()) return *found;
+  if (name == "vllm" || name == "sglang") {
+    throw ConfigError({}, fmt::format("shardplan: --to {} is of serving", name),
+                      "give a scenario with `workload: inference`");
+  }
   const std::string given =
       name.empty() ? "export lacks --to" : fmt::format("cannot export to {}", quote(name));
   std::vector<std::string> known;

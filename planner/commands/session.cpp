@@ -238,6 +238,7 @@ void refuse_training_flags(const Options& options) {
   const std::pair<bool, const char*> flags[]{
       {options.front, "--front"},
       {options.memory, "--memory"},
+      {options.all, "--all"},
       {options.sensitivity, "--sensitivity"},
       {options.upgrades, "--upgrades"},
       {options.limits.any(), "--deadline and --budget"},
@@ -245,8 +246,9 @@ void refuse_training_flags(const Options& options) {
       {!options.placement.empty(), "--placement"},
   };
   for (const auto& [asked, flag] : flags) {
-    refuse_if(asked, fmt::format("{} goes with training, not with serving", flag),
-              "leave it out; plan's report of serving has a front of its own");
+    refuse_if(
+        asked, fmt::format("{} goes with training, not with serving", flag),
+        options.front ? "leave it out; plan's report of serving has a front" : "leave it out");
   }
 }
 

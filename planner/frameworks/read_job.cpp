@@ -94,7 +94,8 @@ JobFormat format_of_text(const std::string& text, const std::string& file) {
       "known: a scenario, a launch script, argument list or log of Megatron-LM, overrides "
       "of Megatron-Bridge or NeMo, a ds_config.json, a TOML or Python configuration of torchtitan, "
       "YAML of accelerate, axolotl, LLaMA-Factory, TRL, nanotron or GPT-NeoX, and commands of "
-      "LLaMA-Factory, ms-swift, TRL, the Trainer, verl and slime");
+      "LLaMA-Factory, ms-swift, TRL, the Trainer, verl and slime; of serving, `import vllm FILE` "
+      "and `import sglang FILE`");
 }
 
 // The text, or the script that it brings to Kubernetes.

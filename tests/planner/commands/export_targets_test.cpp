@@ -44,6 +44,9 @@ TEST_CASE("a plan in DeepSpeed's words, as script and as JSON") {
   CHECK(none.err == fmt::format("shardplan: cannot export to 'deepsped'; did you mean 'deepspeed'? "
                                 "allowed: --to {}\n",
                                 planner::export_target_names));
+  const auto served = program::run(program::words_of("export tiny-gpt-cpu --to vllm"), scratch);
+  CHECK(served.status == 2);
+  CHECK(served.err.find("--to vllm is of serving") != std::string::npos);
 }
 
 TEST_CASE("torchtitan's settings as JSON are words, not words in quotes") {

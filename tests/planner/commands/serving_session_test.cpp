@@ -138,7 +138,7 @@ TEST_CASE("compare takes scenarios of one workload") {
 
 TEST_CASE("What belongs to reports of training is refused, not ignored") {
   const program::Scratch scratch;
-  for (const char* flag : {"--sensitivity", "--upgrades", "--front", "--strategy grid"}) {
+  for (const char* flag : {"--sensitivity", "--upgrades", "--front", "--all", "--strategy grid"}) {
     CAPTURE(flag);
     const auto refused = run(words_of(std::string("plan serve-llama-7b-pcie-2 ") + flag), scratch);
     CHECK(refused.status == 2);

@@ -38,7 +38,9 @@ TEST_CASE("a list or a map is one value, and a list alone is the values") {
 }
 
 TEST_CASE("faulty axes are told") {
-  CHECK(contains(config_error([] { axes_over({"tp=1,2", "plan.tp=4"}); }),
+  CHECK(contains(config_error([] {
+                   axes_over({"tp=1,2", "plan.tp=4"});
+                 }),
                  "--over plan.tp=4: varies a key that another --over varies"));
   for (const auto* text : {"tp", "=1", "tp=", "", "="})
     CHECK(contains(config_error([&] { parse_axis(text); }), "is not KEY=A,B,..."));
