@@ -344,6 +344,19 @@ HostTransfers host_transfers(const PlanInputs& in, const RankWeights& weights, d
   return transfers;
 }
 
+// Sharded weights overlap by their nature unless a scenario switches off what its stack overlaps.
+bool hides(const TrainingSpec& training, bool Overlap::*key) {
+  const bool off = training.stack.overlap.*key && !(training.overlap.*key);
+  return !training.overlap.nothing_hidden && !off;
+}
+bool gathers_ahead(const TrainingSpec& training) {
+  return training.stack.zero.prefetch && hides(training, &Overlap::overlap_param_gather);
+}
+bool reduces_early(const TrainingSpec& training) {
+  return (training.stack.zero.prefetch || training.overlap.overlap_grad_reduce) &&
+         hides(training, &Overlap::overlap_grad_reduce);
+}
+
 // ZeRO-3 gathers each layer's parameters for forward and again for backward, and scatters its
 // gradients; ZeRO-2 scatters gradients after every micro-batch (Rajbhandari et al. 2020, section
 // 7), and FSDP's gathers for forward too.
@@ -378,16 +391,8 @@ void add_zero(const PlanInputs& in, const RankWeights& weights, const ClusterSpe
     again = passes.backward;
     scatter = passes.reduction;
   }
-  // Sharded weights are fetched ahead unless the scenario switches off what its stack overlaps.
-  const auto hides = [&training](bool Overlap::*key) {
-    const bool off = training.stack.overlap.*key && !(training.overlap.*key);
-    return !training.overlap.nothing_hidden && !off;
-  };
-  const bool ahead = training.stack.zero.prefetch;
-  const bool prefetch = ahead && hides(&Overlap::overlap_param_gather);
   const double beside = training.stack.zero.slowdown;
-  const bool overlap =
-      (ahead || training.overlap.overlap_grad_reduce) && hides(&Overlap::overlap_grad_reduce);
+  const bool prefetch = gathers_ahead(training), overlap = reduces_early(training);
   Seconds first = gather;  // the first layer's gather has nothing before it
   if (in.plan.offload.states()) {
     // Where they overlap, the slower of the host's link and the network sets the pace.

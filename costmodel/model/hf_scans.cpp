@@ -230,9 +230,9 @@ void hf_lfm2(HfTranslation& file) {
       file.reader_.number("block_ffn_dim_multiplier", Dimension::count, 1e-6, 1e6).value_or(1);
   const std::int64_t multiple = file.integer("block_multiple_of", 256);
   if (file.flag("block_auto_adjust_ff_dim", true)) {
-    const auto wide = static_cast<double>(2 * file.number("ffn_hidden") / 3);
-    file.put("ffn_hidden", ceil_div(static_cast<std::int64_t>(times * wide), multiple) * multiple,
-             "block_ff_dim");
+    const std::int64_t third = file.number("ffn_hidden") * 2 / 3;  // int(2 * intermediate_size / 3)
+    const auto wide = static_cast<std::int64_t>(times * static_cast<double>(third));
+    file.put("ffn_hidden", ceil_div(wide, multiple) * multiple, "block_ff_dim");
   }
   const char* const field = "full_attn_idxs";
   const Value* const list = file.reader_.optional(field);

@@ -301,10 +301,7 @@ void add_mixtures(Table& table) {
                     "further layers of multi-token prediction, on the last stage"));
 }
 
-void add_mixers(Table& table) {
-  static const std::string pattern_help =
-      fmt::format("a letter a layer, repeated: {}; absent: full attention, or the window",
-                  attention_letters_help());
+void add_latent_attention(Table& table) {
   add(table, P::latent_rank,
       key::whole<M>("kv_lora_rank", &M::kv_lora_rank, small_widths,
                     "latent attention's of keys and values; absent: none"));
@@ -324,6 +321,12 @@ void add_mixers(Table& table) {
       assumed_size("index_head_dim", &M::index_head_dim, 128, "of the indexer; absent: 128"),
       assumed_size("index_topk", &M::index_topk, 2048,
                    "keys that a query attends to, of the indexer's choice; absent: 2048"));
+}
+
+void add_windows(Table& table) {
+  static const std::string pattern_help =
+      fmt::format("a letter a layer, repeated: {}; absent: full attention, or the window",
+                  attention_letters_help());
   add(table, P::window,
       key::whole<M>("sliding_window", &M::sliding_window, {0, 1'000'000'000},
                     "tokens that a query attends to, itself the last; 0: all before it"),
@@ -340,6 +343,9 @@ void add_mixers(Table& table) {
       key::flag<M>("keys_as_values", &M::keys_as_values,
                    "layers without a window have no product for values: the keys' is used "
                    "(Gemma 4)"));
+}
+
+void add_recurrences(Table& table) {
   add(table, P::delta_net,
       key::required(key::whole<M>("linear_num_key_heads", &M::linear_num_key_heads, layer_counts,
                                   "of a gated delta net, of queries and of keys")),
@@ -439,7 +445,9 @@ const Table& table() {
     add_block(rows);
     add_numbers(rows);
     add_mixtures(rows);
-    add_mixers(rows);
+    add_latent_attention(rows);
+    add_windows(rows);
+    add_recurrences(rows);
     add_towers(rows);
     add_stacks_and_remarks(rows);
     return rows;

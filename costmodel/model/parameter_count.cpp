@@ -138,9 +138,10 @@ double expert_parameters(const ModelSpec& m, std::int64_t counted) {
   if (m.moe_latent_size > 0) count += 2 * h * low + (m.linear_bias ? h + low : 0);
   if (m.shared_experts > 0) count += mlp_parameters(m, m.shared_ffn());
   if (m.shared_expert_gate) count += h;
-  if (m.expert_norms)
+  if (m.expert_norms) {
     count +=
         static_cast<double>(m.experts) + (m.shared_experts > 0 ? 4 : 3) * norm_parameters(m, h);
+  }
   return count;
 }
 

@@ -174,9 +174,9 @@ Scenario read_scenario(const Value& root, const std::string& name, const ConfigP
   empty.mark = root.mark;
   scenario.plan = read_plan(plan != nullptr ? *plan : empty);
   for (const auto key : expert_recipe_keys()) {
-    if (model.experts == 0 && scenario.plan.is_written(key))
-      scenario.training.assumed.push_back(
-          fmt::format("plan.{} left out: the model has no experts", key));
+    if (model.experts > 0 || !scenario.plan.is_written(key)) continue;
+    scenario.training.assumed.push_back(
+        fmt::format("plan.{} left out: the model has no experts", key));
   }
   settle_split(model, scenario.plan);
   settle_own_runs(scenario);

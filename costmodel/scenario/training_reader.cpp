@@ -397,9 +397,9 @@ void leave_out_experts(const ModelSpec& model, TrainingSpec& t) {
 // Nor graphs of parts that the model lacks.
 void leave_out_graphs(const ModelSpec& model, TrainingSpec& t) {
   const auto leave_out = [&t](const char* scope, bool Overlap::*graph, const char* lack) {
-    if (t.overlap.*graph)
-      t.assumed.push_back(
-          fmt::format("overlap.cuda_graph: {} left out: the model has no {}", scope, lack));
+    if (!(t.overlap.*graph)) return;
+    t.assumed.push_back(
+        fmt::format("overlap.cuda_graph: {} left out: the model has no {}", scope, lack));
     t.overlap.*graph = false;
   };
   if (model.state_size == 0) leave_out("mamba", &Overlap::graph_scan, "scans");

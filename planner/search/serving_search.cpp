@@ -308,14 +308,14 @@ double worst_simulated(const ServingSpec& s) { return is_cheap(s) ? far_miss : n
 
 namespace {
 
-// ... with the scenario's length of a request; `too_long`: some plans do not start with it.
-ServingSearch search_at_length(const ServingScenario& scenario, int top, bool& too_long) {
-  ServingSearch found;
-  PricedSteps steps(scenario);
+// Every choice of the space that leaves room for a request, in closed form. `too_long`: the engines
+// of some do not start with the scenario's length of a request.
+std::vector<ServingCandidate> fitting_choices(const ServingScenario& scenario, PricedSteps& steps,
+                                              std::size_t& choices, bool& too_long) {
   std::vector<ServingCandidate> fit;
   ServingScenario chosen = scenario;  // one for all: it holds tables
   for (const ServingChoice& choice : serving_space(scenario)) {
-    ++found.choices;
+    ++choices;
     choose(choice, chosen);
     ServingCandidate c{choice,
                        quick_estimate(chosen, choice.sizes, steps.of(choice.sizes, choice.weights)),
@@ -328,6 +328,13 @@ ServingSearch search_at_length(const ServingScenario& scenario, int top, bool& t
     c.keeps = worst_excess(scenario, c.estimate) <= 1;
     fit.push_back(c);
   }
+  return fit;
+}
+
+ServingSearch search_at_length(const ServingScenario& scenario, int top, bool& too_long) {
+  ServingSearch found;
+  PricedSteps steps(scenario);
+  std::vector<ServingCandidate> fit = fitting_choices(scenario, steps, found.choices, too_long);
   // Of arrivals it is the capacity that it does not know.
   const bool arrives = scenario.serving.arrival_rate > 0;
   const double missed_by = is_cheap(scenario.serving) ? far_miss
