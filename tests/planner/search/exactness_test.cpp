@@ -154,7 +154,7 @@ void count(const ParallelPlan& plan, const Scenario& s, Counts& counts) {
 }  // namespace
 
 TEST_CASE("the grid search finds what trying every plan finds, in scenarios of every kind") {
-  constexpr int draws = sanitized ? 40 : 1400;
+  constexpr int draws = sanitized ? 40 : 1450;
   Draw draw(20261123);
   Counts counts;
   int cases = 0, without = 0;
