@@ -149,7 +149,10 @@ bool MapReader::was_asked_for(std::string_view key) const {
 void MapReader::unknown(const Value::Entry& entry, const std::vector<std::string>& keys) const {
   const auto meant =
       std::ranges::find_if(keys, [&](const auto& key) { return means(entry.key, key); });
-  const std::string elsewhere = meant_key(entry.key);
+  std::string elsewhere = meant_key(entry.key);
+  // A key of such maps that this one does not have: of training alone, or of another kind of model.
+  if (elsewhere == fmt::format("{}.{}", what_.substr(0, what_.find(' ')), entry.key))
+    elsewhere.clear();
   const std::string near = nearest_name(entry.key, keys);
   std::string remedy = known_names(entry.key, keys, most_named);
   if (entry.key == "<<") {

@@ -121,6 +121,9 @@ TEST_CASE("where all keys are known, one that is not is reported before one that
   };
   CHECK(fault_of("colour: 1\n") ==
         "f.yaml:1:1: plan has no key 'colour'; known: tp, pp, micro_batch");
+  // A key of other plans is not suggested as what stands there already.
+  CHECK(fault_of("recompute: full\n") ==
+        "f.yaml:1:1: plan has no key 'recompute'; known: tp, pp, micro_batch");
   CHECK(fixtures::contains(fault_of("pp: 1\n"), "lacks the key 'tp'"));
   CHECK(fault_of("fast") ==
         "f.yaml:1:1: plan is a plain value; write a map: {tp: 8}; known: tp, pp, micro_batch");
