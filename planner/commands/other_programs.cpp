@@ -36,11 +36,10 @@ void hand_over(int count, char** arguments) {
   const std::string name = "shardplan-" + command;
   const std::string folder = own_folder(), program = joined_path(folder, name);
   if (!path_exists(program)) {
-    throw ConfigError(
-        {},
-        fmt::format("shardplan: '{}' needs the program {}, which is not in {}", command, name,
-                    folder),
-        "build or install it there (it needs Eigen and libsodium)");
+    throw ConfigError({},
+                      fmt::format("shardplan: '{}' needs the program {}, which is not in {}",
+                                  command, name, folder),
+                      "build or install it there (it needs Eigen and libsodium)");
   }
   setenv("SHARDPLAN_CONFIG_PATH",
          fmt::format("{}", fmt::join(config_path({}).directories, ":")).c_str(), 1);

@@ -122,9 +122,9 @@ std::string ladder_verdict(const DeviceLadder& ladder, const RunLimits& limits, 
   const bool by_price = limits.usd > 0 && limits.days <= 0;  // more devices are no cheaper
   const Rung* rung = nearest(ladder, by_price);
   if (rung == nullptr) return none + ": no plan fits on any that was tried.";
-  return fmt::format("{}: {}, {}", none, run_sentence(*rung),
-                     by_price ? "the cheapest."
-                              : "the soonest. More of them: --set cluster.devices=N.");
+  return fmt::format(
+      "{}: {}, {}", none, run_sentence(*rung),
+      by_price ? "the cheapest." : "the soonest. More of them: --set cluster.devices=N.");
 }
 
 Table ladder_table(const DeviceLadder& ladder) {

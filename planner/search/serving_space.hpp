@@ -57,8 +57,8 @@ std::vector<ServingChoice> serving_space(const costmodel::ServingScenario& scena
 
 // Greater is better. With a target the fewest devices, then the most tokens/s; with a budget an
 // hour the most tokens/s, then the fewest devices; else the most tokens/s a device, which of an
-// open load, answered alike by all that keep up, are the fewest devices. Then the shorter time of an
-// answer, in which a wait for a place in the batch counts.
+// open load, answered alike by all that keep up, are the fewest devices. Then the shorter time of
+// an answer, in which a wait for a place in the batch counts.
 struct ServingMerit {
   double first = 0, second = 0, third = 0;
   auto operator<=>(const ServingMerit&) const = default;
