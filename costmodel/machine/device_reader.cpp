@@ -1,5 +1,7 @@
 #include "costmodel/machine/device_reader.hpp"
 
+#include <fmt/format.h>
+
 #include <array>
 
 #include "costmodel/base/escape.hpp"

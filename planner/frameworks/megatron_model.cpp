@@ -256,7 +256,8 @@ std::int64_t vocabulary_by_name(MegatronImport& in, const std::string& type) {
   for (const std::string& name : names) {
     const auto rows = vocabulary_of(name);
     if (!rows) continue;
-    in.note(fmt::format("the vocabulary has {} tokens, as that of {}", *rows, shortened(name)));
+    in.note(fmt::format("the vocabulary has {} tokens, as that of {}", *rows,
+                        costmodel::shortened(name)));
     return *rows;
   }
   return 0;

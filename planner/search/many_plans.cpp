@@ -1,5 +1,7 @@
 #include "planner/search/many_plans.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <limits>

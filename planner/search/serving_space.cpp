@@ -1,6 +1,7 @@
 #include "planner/search/serving_space.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <functional>
 #include <set>
 
