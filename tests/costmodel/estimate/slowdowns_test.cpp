@@ -352,6 +352,19 @@ TEST_CASE("selective recomputation of every second product takes the time of eve
   CHECK(half.peak < estimate_of(cluster, training, plan).peak);
 }
 
+TEST_CASE(
+    "Megatron's products add gradients of 16 bits as those of 32: narrower ones take less time") {
+  const auto seconds = [](const char* stack, const char* gradients) {
+    const Scenario s = scenarios::read(
+        std::string("model: llama-3-8b\ncluster: {base: dgx-h100, devices: 8}\ntraining: "
+                    "{global_batch: 64, sequence: 4096, stack: ") +
+        stack + ", gradient_precision: " + gradients + "}\nplan: {tp: 2, pp: 1, dp: 4, zero: 1}\n");
+    return Evaluator(s.model, s.cluster, s.training).iteration_time(resolve_plan(s)).value;
+  };
+  for (const char* stack : {"megatron-core-2024", "megatron-core-2025", "megatron-core-2026"})
+    CHECK(seconds(stack, "bf16") < seconds(stack, "fp32"));
+}
+
 TEST_CASE("a stack without compiled kernels is priced as without torch.compile, with a note") {
   const auto estimate = [](const char* stack, bool compile) {
     const Scenario s = scenarios::read(
