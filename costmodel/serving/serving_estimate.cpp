@@ -160,6 +160,12 @@ ServingEstimate quick_estimate(const ServingScenario& s, const ServingSizes& siz
 
 void require_pools(const ServingScenario& s) {
   if (!s.plan.disaggregation) return;
+  if (s.serving.decode_only) {
+    throw ConfigError(s.plan.mark,
+                      "plan.disaggregation has devices for prompts, and serving.decode_only "
+                      "leaves those uncounted",
+                      "leave one of them out");
+  }
   const auto& [prefill, decode] = *s.plan.disaggregation;
   for (const ServingSizes& sizes : {prefill, decode}) {
     const std::string fault = sizes_fault(sizes, s.model, s.cluster);

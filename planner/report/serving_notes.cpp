@@ -43,6 +43,8 @@ void note_assumptions(const ServingScenario& s, const ServingEstimate& e, Notes&
     notes.push_back(fmt::format("{} of {} devices are in no replica", s.cluster.devices - e.devices,
                                 s.cluster.devices));
   }
+  if (s.cluster.measured.runs > 0)
+    notes.emplace_back("cluster.measured is of training runs: serving is predicted without it");
   if (s.serving.swap_space.value > 0)
     notes.emplace_back("swap_space holds preempted requests; here they are computed again");
   if (!s.plan.disaggregation) return;

@@ -94,6 +94,12 @@ TEST_CASE("Prompts on devices of their own: the slower of both bounds the rate")
   CHECK(std::isfinite(full.tpot.mean));
 }
 
+TEST_CASE("Devices for prompts are either counted or not") {
+  auto s = served::usual("{disaggregation: {prefill: {tp: 1, dp: 2}, decode: {tp: 1, dp: 4}}}");
+  s.serving.decode_only = true;
+  CHECK_THROWS_WITH_AS(planned_estimate(s), doctest::Contains("decode_only"), ConfigError);
+}
+
 TEST_CASE("Prompts of a closed load come to both kinds of plan by one clock") {
   auto s = served::usual("{disaggregation: {prefill: {tp: 1, dp: 1}, decode: {tp: 1, dp: 2}}}");
   s.serving.requests = 32;  // all start at once

@@ -33,6 +33,16 @@ TEST_CASE("Requests that no engine takes are named") {
   CHECK(notes_have(s, "no engine starts so (model.context_length"));
 }
 
+TEST_CASE("Own runs of training on a cluster change nothing of serving, with a note") {
+  auto s = served::usual("{tp: 1}");
+  CHECK_FALSE(notes_have(s, "cluster.measured"));
+  const double before = planned_estimate(s).output_per_s;
+  s.cluster.measured.runs = 1;
+  s.cluster.measured.time_factor = 2;
+  CHECK(notes_have(s, "cluster.measured is of training runs"));
+  CHECK(planned_estimate(s).output_per_s == before);
+}
+
 TEST_CASE("Of towers the weights are held, and that their time is not counted is noted") {
   auto s = served::usual("{tp: 1, dp: 7}");
   const auto held = planned_estimate(s).memory.weights;
