@@ -300,16 +300,16 @@ void add_attention(const OpList& list, Recomputed what, const Pricing& pricing, 
       time(backward_steps(list)) + time(recompute_steps(list, what, pricing.checkpoint_stops));
 }
 
-// The host is ahead in the recomputation of a part by what backward's computation leaves it (its
-// exchanges may overlap), unless it waits there for the rows of experts. It launches so much of the
-// recomputation during backward, which is no shorter for that.
+// The host is ahead in the recomputation of a part by what backward leaves it (without exchanges of
+// tokens, which other work may hide), unless it waits there for the rows of experts. It launches so
+// much of the recomputation during backward, which is no shorter for that.
 void add_checkpoints(const OpList& list, Recomputed what, const Pricing& pricing, LayerCost& cost) {
   Cost& again = cost.recompute;
   again.host += checkpoint_calls(list, what).calls * pricing.host_call;
   wait_for_host(again, again.host);
   if (is_recomputed(Region::experts, what)) return;
-  const Seconds ahead =
-      min(again.waited, max(Seconds(0), cost.backward.compute - cost.backward.host));
+  const Seconds device = cost.backward.time() - cost.backward.ep_comm;
+  const Seconds ahead = min(again.waited, max(Seconds(0), device - cost.backward.host));
   again.compute -= ahead;
   again.waited -= ahead;
   again.host -= ahead;

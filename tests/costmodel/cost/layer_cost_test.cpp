@@ -182,6 +182,29 @@ TEST_CASE("the host launches ahead while collectives run, and not where each lau
   CHECK((blocked.time() - slow.time()).value == doctest::Approx(slow.kernels * 1e-4));
 }
 
+TEST_CASE("backward with a recomputed part takes as long as the slower of host and device") {
+  const Setup setup;
+  const OpList list = build_layer(LayerKind::block, fixtures::gpt(1, 4096, 32, 51200, 2048),
+                                  fixtures::layer_context(4, true, 1, 2048));
+  const auto price_of = [&](double call) {
+    Pricing pricing = setup.pricing(4);
+    pricing.host_call = Seconds(call);
+    return layer_cost(list, Recomputed::attention_core, pricing);
+  };
+  const auto device = price_of(0);
+  const Seconds least = device.backward.time() + device.recompute.time();
+  CHECK(device.backward.tp_comm.value > 0);
+  int waited = 0;
+  for (double call = 1e-6; price_of(call).backward.waited.value == 0; call += 1e-6) {
+    const LayerCost cost = price_of(call);
+    const Seconds host = cost.backward.host + cost.recompute.host;
+    waited += host > least ? 1 : 0;
+    CHECK((cost.backward.time() + cost.recompute.time()).value ==
+          doctest::Approx(max(least, host).value));
+  }
+  CHECK(waited > 0);  // the part's own launches, where backward leaves too little time for them
+}
+
 TEST_CASE("computation beside a collective is as much slower as the framework makes it") {
   CHECK(exposed_beside(Seconds(2), Seconds(5), 1.5).value == doctest::Approx(1));
   CHECK(exposed_beside(Seconds(6), Seconds(5), 1.5).value == doctest::Approx(2.5 + 1));
