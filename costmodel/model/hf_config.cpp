@@ -31,7 +31,7 @@ const Value* type_of(const Value& map) {
 struct Refused {
   std::string_view names, why;
 };
-constexpr std::array<Refused, 8> refused{
+constexpr std::array<Refused, 7> refused{
     {{"gemma3n gemma3n_text",
       "each layer has a table of embeddings and several streams of residuals (AltUp), and the last "
       "ones use keys and values of others"},
@@ -39,8 +39,6 @@ constexpr std::array<Refused, 8> refused{
       "a layer has two attentions and two MLPs, and experts of which some compute nothing"},
      {"deepseek_v4 DeepseekV4ForCausalLM",
       "residuals are several streams that each layer mixes, and keys are compressed over tokens"},
-     {"step3p5 Step3p5ForCausalLM",
-      "layers with a window have more heads of queries, and every head has a gate"},
      {"step3_text Step3TextForCausalLM", "queries of full attention come from a latent vector"},
      {"zamba2 zamba Zamba2ForCausalLM ZambaForCausalLM",
       "layers of attention share their weights and read two vectors of a token"},

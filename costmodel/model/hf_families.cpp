@@ -534,6 +534,19 @@ constexpr HfFamily families[] = {
       "expert_ffn_hidden=moe_intermediate_size:1792 first_dense_layers=num_dense_layers:2 "
       "router_score:sigmoid router_bias=use_expert_bias:true "
       "router_scaling=routed_scaling_factor:1.0 attention_pattern=layer_types:F"}},
+    // Layers with a window have more heads of queries, and every head a gate.
+    {"step3p5",
+     "Step3p5ForCausalLM",
+     {llama_rows,
+      "-rotary_base -rotary_percent rope_theta partial_rotary_factors kind:moe "
+      "kv_heads=num_attention_groups:8 head_dim=head_dim:128 qk_norm:true experts=moe_num_experts "
+      "top_k=moe_top_k|num_experts_per_tok expert_ffn_hidden=moe_intermediate_size "
+      "router_score=moe_router_activation:softmax router_bias=use_moe_router_bias:true "
+      "router_scaling=moe_router_scaling_factor:1.0 head_gate=use_head_wise_attn_gate:false "
+      "sliding_window=sliding_window? mtp_layers=num_nextn_predict_layers use_moe use_qk_norm "
+      "moe_every_n_layer moe_layer_offset norm_expert_weight need_fp32_gate use_rope_layers "
+      "yarn_only_types att_impl_type max_seq_len swiglu_limits swiglu_limits_shared"},
+     hf_step3p5},
     // Layers with a window have more heads of keys and values, and sinks.
     {"mimo_v2_flash",
      "MiMoV2FlashForCausalLM mimo_v2 MiMoV2ForCausalLM",

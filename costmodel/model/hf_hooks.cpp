@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "costmodel/base/escape.hpp"
 #include "costmodel/model/hf_rows.hpp"
@@ -453,6 +454,51 @@ void hf_mimo_v2(HfTranslation& file) {
   if (window != size) file.put("window_head_dim", window, "swa_head_dim");
   if (kv_heads != file.number("kv_heads"))
     file.put("window_kv_heads", kv_heads, "swa_num_key_value_heads");
+}
+
+// stepfun-ai/Step-3.5-Flash, modeling_step3p5.py: layer_types goes on over the layers that predict
+// further tokens, moe_layers_enum names the layers with experts (without it, all but the first),
+// and attention_other_setting has the heads of those with a window.
+void hf_step3p5(HfTranslation& file) {
+  const std::int64_t layers = file.number("layers");
+  std::string letters;
+  if (const Value* const types = file.reader_.optional("layer_types")) {
+    for (const Value& type : types->items)
+      letters += read_text(type, "layer_types") == "sliding_attention" ? 'S' : 'F';
+  }
+  if (std::cmp_less(letters.size(), layers)) {
+    file.refuse(
+        "layer_types",
+        fmt::format("layer_types names {} layers, num_hidden_layers is {}", letters.size(), layers),
+        "name every layer");
+  }
+  letters.resize(static_cast<std::size_t>(layers));
+  file.put_pattern(letters, "layer_types");
+  const char* const sparse = "moe_layers_enum";
+  const std::string listed = file.reader_.text(sparse).value_or("");
+  const Value first = scalar_value(listed.empty() ? "1" : listed.substr(0, listed.find(',')));
+  std::int64_t next = read_integer(first, sparse, {0, layers - 1});
+  file.put("first_dense_layers", next, sparse);
+  std::string all;
+  for (; next < layers; ++next) all += fmt::format("{}{}", all.empty() ? "" : ",", next);
+  if (!listed.empty() && listed != all) {
+    file.refuse(sparse, "moe_layers_enum: a dense layer follows one of experts",
+                "write a model file of your own: its first layers may be dense");
+  }
+  const char* const width = "share_expert_dim";
+  file.put_shared(file.integer(width, file.number("expert_ffn_hidden") * file.number("top_k")),
+                  width, width);
+  if (file.text("attention_pattern").find('S') == std::string::npos) return;
+  const Value* const own = file.reader_.optional("attention_other_setting");
+  if (own == nullptr) return;
+  MapReader others(*own, "attention_other_setting");
+  const auto put = [&](const char* ours, const char* theirs, std::string_view as) {
+    const auto value = others.integer(theirs, hf_sizes);
+    if (value && *value != file.number(as)) file.put(ours, *value, "attention_other_setting");
+  };
+  put("window_heads", "num_attention_heads", "heads");
+  put("window_kv_heads", "num_attention_groups", "kv_heads");
+  put("window_head_dim", "head_dim", "head_dim");
 }
 
 // One head of keys and values.

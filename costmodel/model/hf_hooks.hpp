@@ -38,6 +38,7 @@ void hf_gemma(HfTranslation& file);
 void hf_gemma4(HfTranslation& file);
 void hf_gemma4_unified(HfTranslation& file);
 void hf_mimo_v2(HfTranslation& file);
+void hf_step3p5(HfTranslation& file);
 void hf_falcon(HfTranslation& file);
 void hf_opt(HfTranslation& file);
 void hf_gpt_neo(HfTranslation& file);

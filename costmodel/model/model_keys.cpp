@@ -224,6 +224,8 @@ void add_block(Table& table) {
                    "their results, on those (branch), after the residual"),
       key::flag<M>("attention_gate", &M::attention_gate,
                    "the result of attention times a sigmoid (Qwen3-Next)"),
+      key::flag<M>("head_gate", &M::head_gate,
+                   "each head's result times a sigmoid of one logit (Step 3.5)"),
       key::flag<M>("attention_sinks", &M::attention_sinks,
                    "a learned logit a head beside its scores (gpt-oss)"),
       key::flag<M>("shared_norm", &M::shared_norm,
@@ -334,6 +336,8 @@ void add_windows(Table& table) {
       key::whole<M>("attention_chunk", &M::attention_chunk, {0, 1'000'000'000},
                     "tokens of a chunk, to which attention is confined (Llama 4); 0: none"));
   add(table, P::windowed,
+      size_or_none("window_heads", &M::window_heads,
+                   "heads of layers with a window (Step 3.5); 0: as the others"),
       size_or_none("window_kv_heads", &M::window_kv_heads,
                    "kv_heads of layers with a window (MiMo-V2); 0: as the others"),
       size_or_none("window_head_dim", &M::window_head_dim,

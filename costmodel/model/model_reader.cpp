@@ -143,16 +143,16 @@ void read_windowed(MapReader& reader, ModelSpec& model) {
   if (!model.windows_differ()) return;
   if (!has(model, Mixer::window)) {
     throw ConfigError(reader.mark_of("attention_pattern"),
-                      "window_kv_heads, window_head_dim, window_sinks and keys_as_values are of a "
-                      "model in which some layers have a window",
+                      "window_heads, window_kv_heads, window_head_dim, window_sinks and "
+                      "keys_as_values are of a model in which some layers have a window",
                       "write S for these layers, or leave the keys out");
   }
-  const std::int64_t kv_heads = model.as_windowed().kv_heads;
-  if (model.heads % kv_heads != 0) {
-    throw ConfigError(
-        reader.mark_of("window_kv_heads"),
-        fmt::format("window_kv_heads {} does not divide heads {}", kv_heads, model.heads),
-        "every key/value head serves the same number of query heads");
+  const ModelSpec windowed = model.as_windowed();
+  if (windowed.heads % windowed.kv_heads != 0) {
+    throw ConfigError(reader.mark_of_any({"window_kv_heads", "window_heads"}),
+                      fmt::format("window_kv_heads {} does not divide heads {}", windowed.kv_heads,
+                                  windowed.heads),
+                      "every key/value head serves the same number of query heads");
   }
 }
 
@@ -341,13 +341,17 @@ void check_block(const MapReader& reader, const ModelSpec& m) {
       "norm_placement", "norms of a scan's results are not modelled", "set norm_placement: before");
   refuse(m.parallel_block && m.recurrent(), "parallel_block",
          "a recurrence in a parallel block is not modelled", "set parallel_block: false");
-  refuse(m.latent_attention() && (m.attention_gate || m.sliding_window > 0 || m.attention_sinks ||
+  refuse(m.attention_gate && m.head_gate, "head_gate", "attention_gate gates each head's columns",
+         "leave one of them out");
+  refuse(m.latent_attention() && (m.gate_size() > 0 || m.sliding_window > 0 || m.attention_sinks ||
                                   m.attention_chunk > 0),
          "kv_lora_rank", "latent attention with a window, a gate or sinks is not modelled",
          "leave them out");
   refuse(m.v_head_dim > 0 && m.attention_gate, "attention_gate",
          "a gate of attention whose values have another size is not modelled",
          "leave v_head_dim or attention_gate out");
+  refuse(m.head_gate && m.encoder_decoder(), "head_gate",
+         "gates of an encoder's and a decoder's heads are not modelled", "leave it out");
   refuse(m.v_head_dim > 0 && m.keys_as_values, "v_head_dim",
          "values that are the keys' have their size", "leave v_head_dim or keys_as_values out");
   refuse(!m.causal && m.sliding_window > 0, "sliding_window",
@@ -437,6 +441,7 @@ void put_pattern(const ModelSpec& m, Value& map) {
   if (m.sliding_window > 0) put("sliding_window", m.sliding_window);
   if (!m.attention_pattern.empty()) put("attention_pattern", m.attention_pattern);
   if (m.attention_chunk > 0) put("attention_chunk", m.attention_chunk);
+  if (m.window_heads > 0) put("window_heads", m.window_heads);
   if (m.window_kv_heads > 0) put("window_kv_heads", m.window_kv_heads);
   if (m.window_head_dim > 0) put("window_head_dim", m.window_head_dim);
   if (m.window_sinks) put("window_sinks", true);
@@ -523,6 +528,7 @@ void put_block(const ModelSpec& m, Value& map) {
     map.set("norm_placement", scalar_value(std::string(word)));
   }
   flag("attention_gate", m.attention_gate);
+  flag("head_gate", m.head_gate);
   flag("attention_sinks", m.attention_sinks);
   flag("embedding_norm", m.embedding_norm);
   if (m.embedding_dim > 0)

@@ -61,6 +61,11 @@ const char* ModelSpec::unpacked() const {
                                       : nullptr;
 }
 
+std::string ModelSpec::heads_text() const {
+  const std::string all = std::to_string(heads);
+  return window_heads > 0 ? all + " and " + std::to_string(window_heads) : all;
+}
+
 char ModelSpec::attention_at(std::int64_t layer) const {
   if (attention_pattern.empty()) return sliding_window > 0 ? 'S' : 'F';
   return attention_pattern[static_cast<std::size_t>(layer) % attention_pattern.size()];

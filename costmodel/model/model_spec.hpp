@@ -4,6 +4,7 @@
 #include <array>
 #include <cstdint>
 #include <memory>
+#include <numeric>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -84,14 +85,15 @@ struct AttentionFields {
   bool qk_norm_whole = false;       // ... over all heads at once, not head by head (OLMo 2)
   bool qk_norm_gains = true;        // ... times weights (not Llama 4's)
   bool attention_gate = false;      // the result times a sigmoid (Qwen3-Next)
+  bool head_gate = false;           // ... of one logit a head (Step 3.5)
   bool attention_sinks = false;     // a learned logit for each head in its softmax (gpt-oss)
   bool causal = true;               // no token attends to later ones
   std::int64_t sliding_window = 0;  // a query attends to itself and as many less one before; 0: all
   std::int64_t attention_chunk = 0;  // tokens of a chunk, to which attention is confined; 0: none
-  // Of layers with a window, where others have none: heads of keys and values and their size (0: as
-  // the others), and sinks in them alone; of the others, values that are the keys' product (Gemma
-  // 4).
-  std::int64_t window_kv_heads = 0, window_head_dim = 0;
+  // Of layers with a window, where others have none: heads, those of keys and values, and their
+  // size (0: as the others), and sinks in them alone; of the others, values that are the keys'
+  // product (Gemma 4).
+  std::int64_t window_heads = 0, window_kv_heads = 0, window_head_dim = 0;
   bool window_sinks = false, keys_as_values = false;
 };
 
@@ -235,6 +237,11 @@ struct ModelSpec : ModelNumbers,
 
   std::int64_t query_size() const { return heads * head_dim; }  // columns of Q
   std::int64_t kv_size() const { return kv_heads * head_dim; }  // columns of K, and of V
+  // Columns of an attention's gate, which are projected with Q, K and V.
+  std::int64_t gate_size() const { return attention_gate ? query_size() : head_gate ? heads : 0; }
+  // What every layer's heads are a multiple of: a tensor rank has as many in each.
+  std::int64_t common_heads() const { return std::gcd(heads, window_heads); }
+  std::string heads_text() const;  // of both kinds of layers, for people: "64 and 96"
   std::int64_t value_dim() const { return v_head_dim > 0 ? v_head_dim : head_dim; }
   std::int64_t scan_heads() const { return mamba_heads > 0 ? mamba_heads : heads; }
   std::int64_t scan_head_dim() const { return mamba_heads > 0 ? mamba_head_dim : head_dim; }
@@ -255,9 +262,9 @@ struct ModelSpec : ModelNumbers,
            attention_pattern.find_first_not_of("FS") == std::string::npos && qk_norm_gains &&
            normalization != Normalization::layernorm_no_bias &&
            norm_placement == NormPlacement::before && !qk_norm_whole && !attention_gate &&
-           !attention_sinks && !windows_differ() && (v_head_dim == 0 || latent_attention()) &&
-           embedding_dim == 0 && !shared_norm && !shared_expert_gate && !expert_norms &&
-           moe_latent_size == 0;
+           !head_gate && !attention_sinks && !windows_differ() &&
+           (v_head_dim == 0 || latent_attention()) && embedding_dim == 0 && !shared_norm &&
+           !shared_expert_gate && !expert_norms && moe_latent_size == 0;
   }
   // Whether a window cuts attention over so many tokens.
   bool windowed(std::int64_t sequence) const {
@@ -291,14 +298,16 @@ struct ModelSpec : ModelNumbers,
   // Whether layers with a window have other sizes than those without, and the model all of whose
   // layers have these.
   bool windows_differ() const {
-    return window_kv_heads > 0 || window_head_dim > 0 || window_sinks || keys_as_values;
+    return window_heads > 0 || window_kv_heads > 0 || window_head_dim > 0 || window_sinks ||
+           keys_as_values;
   }
   ModelSpec as_windowed() const {
     ModelSpec own = *this;
+    if (window_heads > 0) own.heads = window_heads;
     if (window_kv_heads > 0) own.kv_heads = window_kv_heads;
     if (window_head_dim > 0) own.head_dim = window_head_dim;
     if (window_sinks) own.attention_sinks = true;
-    own.window_kv_heads = own.window_head_dim = 0;
+    own.window_heads = own.window_kv_heads = own.window_head_dim = 0;
     own.window_sinks = own.keys_as_values = false;
     return own;
   }

@@ -43,7 +43,7 @@ double attention_parameters(const ModelSpec& m) {
   const double q = static_cast<double>(m.query_size());
   const double kv = static_cast<double>(m.kv_size());
   if (m.latent_attention()) return latent_parameters(m);
-  const double gate = m.attention_gate ? q : 0;
+  const double gate = static_cast<double>(m.gate_size());
   const double values = m.keys_as_values ? 0 : static_cast<double>(m.kv_heads * m.value_dim());
   const double columns = q + gate + kv + values;
   double count = h * columns + static_cast<double>(m.heads * m.value_dim()) * h;

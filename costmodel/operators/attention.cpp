@@ -17,9 +17,10 @@ TensorId LayerBuilder::attention(TensorId normed) {
   TensorId context = context_.attention == AttentionKernel::unfused ? unfused({qkv}, heads)
                      : context_.cp > 1 ? context_parallel(qkv, heads, kv_heads)
                                        : flash({qkv}, attention_of(heads, kv_heads));
-  if (model_.attention_gate) {
-    context = add(Site::attention_gate, Activation{tokens_, values, true, true}, {context, qkv},
-                  tokens_, values, {context, qkv});
+  // A gate of one logit a head is read with no columns of its own to speak of.
+  if (model_.gate_size() > 0) {
+    context = add(Site::attention_gate, Activation{tokens_, values, model_.attention_gate, true},
+                  {context, qkv}, tokens_, values, {context, qkv});
   }
   row_adapter(context, AdapterTarget::o);
   const TensorId out = linear(Site::attention_projection, context, context, model_.hidden, values,
@@ -52,14 +53,14 @@ TensorId LayerBuilder::cross_attention(TensorId normed, TensorId encoded) {
 TensorId LayerBuilder::plain_qkv(TensorId x, TensorId kept, std::int64_t heads,
                                  std::int64_t kv_heads) {
   const std::int64_t q = heads * model_.head_dim;
-  const std::int64_t gate = model_.attention_gate ? q : 0;  // the gate is projected with them
+  const std::int64_t gate = model_.gate_size() / context_.tp;
   const std::int64_t values = kv_heads * model_.value_dim();
   const std::int64_t columns = q + kv_heads * model_.head_dim + values + gate;
   const std::int64_t projected = model_.keys_as_values ? columns - values : columns;
   TensorId qkv = linear(Site::qkv, x, kept, projected, model_.hidden, model_.qkv_bias);
   keep("norm's copies", tokens_, model_.hidden, copies_of_norm(3));
   qkv = column_adapters(qkv, x,
-                        {{AdapterTarget::q, q + gate},
+                        {{AdapterTarget::q, model_.attention_gate ? q + gate : q},
                          {AdapterTarget::k, kv_heads * model_.head_dim},
                          {AdapterTarget::v, values}});
   if (model_.qk_norm) qkv = normed_heads(qkv, heads, kv_heads, columns);

@@ -93,11 +93,13 @@ void check_recurrence(const ParallelPlan& p, const ModelSpec& model, const Train
 
 void check_tensor(const ParallelPlan& p, const ModelSpec& model, const TrainingSpec& training,
                   Rules& rules) {
-  const auto sizes = [&] { return fmt::format("choose tp among {}", divisors_text(model.heads)); };
+  const std::int64_t heads = model.common_heads();
+  const auto sizes = [&] { return fmt::format("choose tp among {}", divisors_text(heads)); };
   rules.require(
-      model.heads % p.tp == 0, "tp",
+      heads % p.tp == 0, "tp",
       [&] {
-        return fmt::format("tp {} does not divide the {} attention heads", p.tp, model.heads);
+        return fmt::format("tp {} does not divide the {} attention heads", p.tp,
+                           model.heads_text());
       },
       sizes);
   for (const std::int64_t kv_heads : {model.kv_heads, model.window_kv_heads}) {

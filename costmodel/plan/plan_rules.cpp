@@ -49,13 +49,13 @@ void check_context(const ParallelPlan& p, const ModelSpec& model, const Training
   const std::int64_t kv_heads = std::max<std::int64_t>(1, fewest / p.tp);
   rules.require(
       p.cp_comm != ContextExchange::a2a ||
-          (model.heads % (std::int64_t{p.tp} * p.cp) == 0 && kv_heads % p.cp == 0),
+          (model.common_heads() % (std::int64_t{p.tp} * p.cp) == 0 && kv_heads % p.cp == 0),
       "cp_comm",
       [&] {
         return fmt::format(
             "cp_comm a2a deals out heads: tp {} leaves {} and {} key/value heads, "
             "cp {} does not divide both",
-            p.tp, model.heads / p.tp, kv_heads, p.cp);
+            p.tp, model.common_heads() / p.tp, kv_heads, p.cp);
       },
       [] { return std::string("set cp_comm: p2p, or a smaller cp"); });
   check_context_offered(p, training.stack, rules);

@@ -254,7 +254,8 @@ StepParts StepTimes::part_of_batch(const StepLoad& load) const {
   const ModelSpec windowed = model_.windows_differ() ? model_.as_windowed() : ModelSpec();
   const double wide =
       model_.windows_differ()
-          ? static_cast<double>(windowed.head_dim + windowed.value_dim()) / (key + value)
+          ? static_cast<double>(windowed.heads * (windowed.head_dim + windowed.value_dim())) /
+                (static_cast<double>(model_.heads) * (key + value))
           : 1;
   const Seconds kernel = constants().kernel;
   if (load.decodes > 0) {

@@ -81,7 +81,7 @@ std::vector<std::string> larger_devices(const ServingScenario& s) {
   if (const std::int64_t least = least_replica(s); least > devices) return larger_budget(s, least);
   ServingSizes widest;
   for (int tp = 1; tp <= std::min<std::int64_t>(devices, 64); tp *= 2)
-    if (s.model.heads % tp == 0) widest.tp = tp;
+    if (s.model.common_heads() % tp == 0) widest.tp = tp;
   const auto held = weights_held(s.model, s.serving.weights, widest);
   const auto length = length_remedy(serving_memory(s, widest, held));
   const std::string none = fmt::format(

@@ -411,7 +411,7 @@ SearchSpace enumerate(const Scenario& s, Stages stages) {
   SearchSpace space;
   const std::int64_t devices = s.cluster.devices;
   for (const auto tp : choices(widened(s.plan.tp), devices, s.search.max_tp)) {
-    if (devices % tp != 0 || s.model.heads % tp != 0) continue;
+    if (devices % tp != 0 || s.model.common_heads() % tp != 0) continue;
     for (const auto pp : choices(widened(s.plan.pp), devices / tp, s.search.max_pp)) {
       if (devices / tp % pp != 0 || pp > s.model.layers) continue;
       if (stages == Stages::uneven && pp == 1) continue;

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "costmodel/serving/serving_memory.hpp"
+#include "costmodel/serving/serving_reader.hpp"
 #include "tests/costmodel/support/hf_models.hpp"
 
 namespace hf_hooks_test {
@@ -184,6 +185,26 @@ TEST_CASE("MiMo-V2: layers with a window have more heads of keys and values, and
   CHECK(contains(
       fault(with(text, "\"swa_num_key_value_heads\": 8", "\"swa_num_key_value_heads\": 7")),
       "window_kv_heads 7 does not divide heads 64"));
+}
+
+TEST_CASE("Step 3.5: layers with a window have more heads, and every head has a gate") {
+  const std::string text = hf_models::published("step-3.5-flash");
+  const Imported i = imported(text);
+  check_parameters(
+      i, 196'956'118'272);  // by its modules, less a router's bias; published as 196 B, 11 B active
+  CHECK(active_parameter_count(i.model) == 196'956'118'272 - 42.0 * 280 * 3 * 4096 * 1280);
+  CHECK((i.model.heads == 64 && i.model.as_windowed().heads == 96));
+  CHECK((i.model.common_heads() == 32 && i.model.first_dense_layers == 3));
+  CHECK((i.model.gate_size() == 64 && i.model.as_windowed().gate_size() == 96));
+  CHECK(cached(i.model) == doctest::Approx(2 * 45 * 2 * 8 * 128));
+  CHECK(stage_weights(i.model, WeightFormat::bf16, {}, {0, 45, true, true}).value ==
+        doctest::Approx(2 * 196'956'118'272.0));
+  CHECK(contains(sizes_fault({.tp = 64}, i.model, ClusterSpec{}), "64 and 96 attention heads"));
+  CHECK(contains(fault(with(text, "\"3,4,5,", "\"3,5,")), "a dense layer follows one of experts"));
+  CHECK(contains(fault(with(text, "\"num_hidden_layers\": 45", "\"num_hidden_layers\": 49")),
+                 "layer_types names 48 layers, num_hidden_layers is 49"));
+  CHECK(contains(fault(with(text, "\"share_expert_dim\": 1280", "\"share_expert_dim\": 1000")),
+                 "share_expert_dim 1000 is no multiple of moe_intermediate_size 1280"));
 }
 
 TEST_CASE("Gemma 4: sizes of layers without a window, keys as values, experts next to an MLP") {
