@@ -137,9 +137,15 @@ std::vector<ExpertRecipe> recipes_offered(const Scenario& s, int ep, int pp, int
       recipe.dispatcher != Dispatcher::allgather && !s.training.overlap.graph_router)
     recipe.shared_overlap = true;
   std::vector<ExpertRecipe> recipes{recipe};
+  if (s.plan.is_auto("dispatcher") && recipe.dispatcher == Dispatcher::hybridep) {
+    Scenario other = s;
+    other.plan.dispatcher = Dispatcher::deepep;
+    for (const ExpertRecipe& one : recipes_offered(other, ep, pp, vpp)) recipes.push_back(one);
+  }
   // In a pipeline the two micro-batches are of different chunks (Megatron-LM, arguments.py). What
   // hides the exchange is either another micro-batch or the shared experts (transformer_config.py).
   const bool overlaps = stack.offers.expert_overlap && !s.plan.expert_overlap &&
+                        recipe.dispatcher != Dispatcher::allgather &&
                         (chooses || !recipe.shared_overlap) && (pp == 1 || vpp > 1);
   if (!overlaps) return recipes;
   recipe.overlap = true;
@@ -379,9 +385,11 @@ void add_families(const Scenario& s, ParallelPlan plan, SearchSpace& space) {
         for (const auto& [ep, etp] : expert_sizes_offered(s, plan.tp)) {
           plan.ep = ep;
           plan.etp = etp;
+          plan.experts = {};  // the recipes follow
           if (!is_valid(plan, s.model, s.cluster, s.training)) continue;
           for (const ExpertRecipe& recipe : recipes_offered(s, ep, plan.pp, plan.vpp)) {
             plan.experts = recipe;
+            if (recipe.overlap && !is_valid(plan, s.model, s.cluster, s.training)) continue;
             space.families.push_back({plan});
             space.configurations += recompute_choices(s, plan).size() * ways;
           }

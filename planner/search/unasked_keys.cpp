@@ -30,7 +30,16 @@ constexpr UnaskedRow rows[]{
        return s.training.stack.offers.hybrid_sharding && s.cluster.devices > 2 &&
               !s.plan.is_written("dp_replicate");
      },
-     [](const ParallelPlan& plan) { return plan.dp_replicate > 1; }}};
+     [](const ParallelPlan& plan) { return plan.dp_replicate > 1; }},
+    {"dispatcher", "DeepEP in place of HybridEP",
+     [](const Scenario& s) {
+       return s.model.experts > 0 && !s.plan.is_written("dispatcher") &&
+              s.training.stack.offers.flex_dispatcher == FlexDispatcher::both &&
+              runs_flex_dispatcher(s.cluster);
+     },
+     [](const ParallelPlan& plan) {
+       return plan.ep > 1 && plan.experts.dispatcher == Dispatcher::deepep;
+     }}};
 
 }  // namespace
 

@@ -348,16 +348,17 @@ TEST_CASE("DeepSpeed with models of Transformers has no pipeline") {
   CHECK(first_key(plan, training) == "");
   training.stack.offers.pipeline = false;
   CHECK(first_key(plan, training) == "pp");
-  const auto on = [](const char* stack) {
+  const auto on = [](const char* stack, const char* zero) {
     return scenarios::fault_of([&] {
       return scenarios::read(
           std::string("model: llama-3-8b\ncluster: {base: dgx-h100, devices: 8}\n"
                       "training: {global_batch: 8, sequence: 128, stack: ") +
-          stack + "}\nplan: {pp: 2, zero: 1}\n");
+          stack + "}\nplan: {pp: 2, zero: " + zero + "}\n");
     });
   };
-  CHECK(fixtures::contains(on("deepspeed"), "stack deepspeed has no pipeline; set pp: 1"));
-  CHECK(on("deepspeed-2021") == "");
+  for (const char* zero : {"1", "2"})
+    CHECK(fixtures::contains(on("deepspeed", zero), "stack deepspeed has no pipeline; set pp: 1"));
+  CHECK(on("deepspeed-2021", "1") == "");
 }
 
 }  // namespace parallel_plan_test

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <set>
 
 #include "costmodel/estimate/evaluator.hpp"
 #include "planner/report/strategy_text.hpp"
@@ -96,6 +97,33 @@ TEST_CASE("keys that are written, or that the stack has not, are not looked at")
   CHECK(keys("torchtitan", "{offload: auto}") == Keys{"dp_replicate"});
   CHECK(keys("torchtitan", "{dp_replicate: 2, offload: {}}").empty());
   CHECK(keys("megatron-2021", "{}").empty());
+}
+
+TEST_CASE(
+    "of two dispatchers the one that is not taken is looked at, and tried where it is asked") {
+  const auto read = [](const char* plan) {
+    return scenarios::read(
+        fmt::format("model: qwen3-30b-a3b\ncluster: {{base: dgx-h100, devices: 8}}\ntraining: "
+                    "{{global_batch: 64, sequence: 4096, stack: megatron-bridge}}\nplan: {}\n",
+                    plan));
+  };
+  const auto asked = [&](const char* plan) {
+    return std::ranges::count(planner::unasked_keys(read(plan)), "dispatcher",
+                              &planner::UnaskedRow::key);
+  };
+  CHECK(asked("{}") == 1);
+  CHECK(asked("{dispatcher: auto}") == 0);
+  CHECK(asked("{dispatcher: alltoall}") == 0);
+  const auto dispatchers = [&](const char* plan) {
+    std::set<Dispatcher> all;
+    for (const auto& recipe : planner::recipes_offered(read(plan), 8, 1, 1))
+      all.insert(recipe.dispatcher);
+    return all;
+  };
+  using All = std::set<Dispatcher>;
+  CHECK(dispatchers("{}") == All{Dispatcher::hybridep});
+  CHECK(dispatchers("{dispatcher: auto}") == All{Dispatcher::hybridep, Dispatcher::deepep});
+  CHECK(planner::recipes_offered(read("{dispatcher: allgather}"), 8, 1, 1).size() == 1);
 }
 
 TEST_CASE("the report has the gain and how to get it; without a search, that there was none") {
