@@ -178,6 +178,12 @@ Scenario read_scenario(const Value& root, const std::string& name, const ConfigP
     scenario.training.assumed.push_back(
         fmt::format("plan.{} left out: the model has no experts", key));
   }
+  if (model.experts > 0 && model.shared_experts == 0 &&
+      scenario.plan.shared_expert_overlap.value_or(false)) {
+    scenario.plan.shared_expert_overlap = false;
+    scenario.training.assumed.emplace_back(
+        "plan.shared_expert_overlap left out: the model has no shared experts");
+  }
   settle_split(model, scenario.plan);
   settle_own_runs(scenario);
   scenario.training.error_band = band_of_scenario(scenario, path);

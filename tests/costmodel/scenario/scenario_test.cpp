@@ -2,6 +2,7 @@
 #include "costmodel/scenario/scenario.hpp"
 
 #include <doctest/doctest.h>
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <string>
@@ -105,6 +106,21 @@ TEST_CASE("what was assumed is of training or of the cluster, and nothing else")
   CHECK(fault("{training: [a line], cluster: [another]}").empty());
   CHECK(contains(fault("{trainingg: [a line]}"),
                  "test.yaml:4:11: assumed has no key 'trainingg'; did you mean 'training'?"));
+}
+
+TEST_CASE("shared experts that a model lacks hide no exchange, and that is listed") {
+  const auto read = [](const char* model) {
+    return scenarios::read(
+        fmt::format("model: {}\ncluster: {{base: dgx-a100, devices: 8}}\ntraining: {{global_batch: "
+                    "16, sequence: 1024}}\nplan: {{ep: 8, shared_expert_overlap: true}}\n",
+                    model));
+  };
+  const Scenario without = read("mixtral-8x7b"), with = read("deepseek-v2-lite");
+  CHECK_FALSE(expert_recipe(without).shared_overlap);
+  CHECK(std::ranges::count(
+            without.training.assumed,
+            "plan.shared_expert_overlap left out: the model has no shared experts") == 1);
+  CHECK(expert_recipe(with).shared_overlap);
 }
 
 TEST_CASE("what a plan has of experts is left out of a model without any, and listed") {
