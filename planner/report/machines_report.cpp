@@ -89,10 +89,15 @@ std::string run_sentence(const Rung& rung) {
       rung.run.usd ? fmt::format(" and {} dollars", format_count(*rung.run.usd)) : "");
 }
 
-// The soonest of those that have a plan, or the cheapest; null: none has.
-const Rung* nearest(const DeviceLadder& ladder, bool by_price) {
-  const auto missed = [by_price](const Rung& rung) {
-    return by_price ? rung.run.usd.value_or(INFINITY) : rung.run.days_with_failures;
+bool in_time(const Rung& rung, const RunLimits& limits) {
+  return rung.best && (limits.days <= 0 || rung.run.days_with_failures <= limits.days);
+}
+
+// The soonest of those that have a plan, or the cheapest of those in time; null: none has.
+const Rung* nearest(const DeviceLadder& ladder, const RunLimits& limits, bool by_price) {
+  const auto missed = [&](const Rung& rung) {
+    if (!by_price) return rung.run.days_with_failures;
+    return in_time(rung, limits) ? rung.run.usd.value_or(INFINITY) : INFINITY;
   };
   const Rung* best = nullptr;
   for (const Rung& rung : ladder.rungs) {
@@ -119,12 +124,15 @@ std::string ladder_verdict(const DeviceLadder& ladder, const RunLimits& limits, 
   const std::string none =
       fmt::format("No number of devices up to {} trains {}{}", format_integer(s.cluster.devices),
                   tokens, limits_text(limits));
-  const bool by_price = limits.usd > 0 && limits.days <= 0;  // more devices are no cheaper
-  const Rung* rung = nearest(ladder, by_price);
+  // More devices are no cheaper.
+  const bool by_price = limits.usd > 0 && std::ranges::any_of(ladder.rungs, [&](const Rung& rung) {
+                          return in_time(rung, limits);
+                        });
+  const Rung* rung = nearest(ladder, limits, by_price);
   if (rung == nullptr) return none + ": no plan fits on any that was tried.";
-  return fmt::format(
-      "{}: {}, {}", none, run_sentence(*rung),
-      by_price ? "the cheapest." : "the soonest. More of them: --set cluster.devices=N.");
+  return fmt::format("{}: {}, {}", none, run_sentence(*rung),
+                     by_price ? (limits.days > 0 ? "the cheapest in time." : "the cheapest.")
+                              : "the soonest. More of them: --set cluster.devices=N.");
 }
 
 Table ladder_table(const DeviceLadder& ladder) {

@@ -46,6 +46,23 @@ TEST_CASE("A budget that no number of devices meets names the cheapest, not more
   CHECK(verdict.ends_with(", the cheapest."));
 }
 
+TEST_CASE("A budget that nothing in time meets names the cheapest in time, not more devices") {
+  const auto s = device_runs::priced();
+  const planner::RunLimits limits{.days = 60, .usd = 1};
+  const auto ladder = planner::device_ladder(s, limits);
+  REQUIRE_FALSE(ladder.chosen);
+  const planner::Rung* cheapest = nullptr;
+  for (const auto& rung : ladder.rungs) {
+    if (!rung.best || rung.run.days_with_failures > limits.days) continue;
+    if (cheapest == nullptr || rung.run.usd < cheapest->run.usd) cheapest = &rung;
+  }
+  REQUIRE(cheapest != nullptr);
+  const std::string verdict = ladder_verdict(ladder, limits, s);
+  CHECK(verdict.find(": " + std::to_string(cheapest->devices) + " devices take ") !=
+        std::string::npos);
+  CHECK(verdict.ends_with(", the cheapest in time."));
+}
+
 TEST_CASE("A ladder that was stopped is named so, and denies nothing of what it did not try") {
   const auto s = device_runs::priced();
   const planner::RunLimits limits{.days = 60, .usd = 0};
