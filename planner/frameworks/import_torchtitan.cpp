@@ -179,7 +179,13 @@ class TorchtitanImport : public SettingsImport {
 
   void note_flushes(std::int64_t global, std::int64_t local) {
     const std::int64_t a_step = d_.data > 0 ? product({local, d_.data}) : 0;
-    if (d_.pp == 1 || global <= 0 || a_step == 0 || global <= a_step) return;
+    if (d_.pp == 1 || global <= 0 || (a_step > 0 && global <= a_step)) return;
+    if (a_step == 0) {
+      job.notes.emplace_back(
+          "a rank runs the pipeline anew for each local batch; here it is one run of all "
+          "micro-batches");
+      return;
+    }
     job.notes.push_back(
         fmt::format("gradients of {} runs of the pipeline are accumulated; here it is one run of "
                     "all micro-batches",

@@ -157,6 +157,25 @@ TEST_CASE("what no key says is left out by name; wrong values are refused where 
                        costmodel::ConfigError);
 }
 
+TEST_CASE("a pipeline that runs anew for each local batch is noted as one run" *
+          doctest::skip(!costmodel::reads_toml())) {
+  const auto notes = [](const std::string& more) {
+    return import_torchtitan(
+               "[training]\nlocal_batch_size = 4\nglobal_batch_size = 64\n"
+               "[parallelism]\npipeline_parallel_degree = 2\n" +
+                   more,
+               "x.toml")
+        .notes;
+  };
+  const auto noted = [&](const std::string& more, const char* part) {
+    return std::ranges::any_of(
+        notes(more), [&](const std::string& note) { return note.find(part) != std::string::npos; });
+  };
+  CHECK(noted("data_parallel_shard_degree = -1\n", "anew for each local batch"));
+  CHECK(noted("data_parallel_shard_degree = 4\n", "gradients of 4 runs of the pipeline"));
+  CHECK_FALSE(noted("data_parallel_shard_degree = 16\n", "run"));
+}
+
 TEST_CASE("a loss that is compiled alone compiles no model" *
           doctest::skip(!costmodel::reads_toml())) {
   const ImportedJob job = import_torchtitan(
