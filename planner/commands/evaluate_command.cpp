@@ -6,6 +6,7 @@
 #include "costmodel/estimate/plan_estimate.hpp"
 #include "costmodel/serving/engine.hpp"
 #include "planner/commands/explain_trace_command.hpp"
+#include "planner/commands/export_command.hpp"
 #include "planner/commands/interruption.hpp"
 #include "planner/commands/plan_extras.hpp"
 #include "planner/diagnosis/job_diagnosis.hpp"
@@ -39,6 +40,7 @@ CommandResult evaluate_command(const Session& session) {
   write_placement(session, s, plan);
   CommandResult result{.status = estimate.fits() ? 0 : no_answer};
   result.warnings = memory_warnings(estimate);
+  for (std::string& note : export_notes(s, plan)) result.warnings.push_back(std::move(note));
   const PlanExtras extras = extras_of(session, s, estimate);
   const auto json = [&] { return with_extras(estimate_json(estimate, s), extras, s); };
   result.page = page_of(session, s, json, &plan);

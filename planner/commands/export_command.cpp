@@ -8,6 +8,7 @@
 
 #include "costmodel/base/escape.hpp"
 #include "costmodel/estimate/plan_estimate.hpp"
+#include "costmodel/scenario/training_reader.hpp"
 #include "costmodel/serving/serving_reader.hpp"
 #include "planner/commands/export_folder.hpp"
 #include "planner/commands/export_targets.hpp"
@@ -183,6 +184,20 @@ CommandResult export_command(const Session& asked) {
     result.text = session.options.format == Format::json ? exported.json : exported.text;
   }
   return result;
+}
+
+std::vector<std::string> export_notes(const Scenario& s, const ParallelPlan& plan) {
+  std::vector<std::string> refusals;
+  for (const ExportTarget& target : export_targets()) {
+    const std::string_view stack = target.stack.empty() ? usual_stack : target.stack;
+    if (stack != s.training.stack.name) continue;
+    const std::string refusal = refusal_of(target, s, plan, "");
+    if (refusal.empty()) return {};
+    refusals.push_back(
+        fmt::format("note: export --to {} does not write this plan: {}", target.name, refusal));
+  }
+  if (refusals.size() > 1) refusals.resize(1);
+  return refusals;
 }
 
 CommandResult export_serving(const Session& session) {

@@ -10,6 +10,7 @@
 #include "costmodel/cli/terminal.hpp"
 #include "costmodel/estimate/evaluator.hpp"
 #include "costmodel/serving/engine.hpp"
+#include "planner/commands/export_command.hpp"
 #include "planner/commands/interruption.hpp"
 #include "planner/commands/plan_extras.hpp"
 #include "planner/commands/progress.hpp"
@@ -134,6 +135,8 @@ CommandResult plan_alike(const Session& session, const Scenario& s, const Stopwa
   }
   if (!all.found.plans.empty()) {
     CommandResult result = answered(session, s, all, extras, seconds, more);
+    for (std::string& note : export_notes(s, all.found.plans.front().plan))
+      result.warnings.push_back(std::move(note));
     if (interruption.came()) {
       interruption.tell(fmt::format("plan: {}: the search had ended; of what was asked for beside "
                                     "it a part is reported",
