@@ -117,41 +117,49 @@ std::vector<ExpertSizes> expert_sizes_offered(const Scenario& s, std::int64_t tp
   return sizes;
 }
 
+namespace {
+
+// One copy a rank is never slower than one a chosen expert; of two that send so, HybridEP, and both
+// where they are asked.
+std::vector<Dispatcher> dispatchers_offered(const Scenario& s) {
+  const FlexDispatcher flex = s.training.stack.offers.flex_dispatcher;
+  if (s.plan.dispatcher || flex == FlexDispatcher::none || !runs_flex_dispatcher(s.cluster))
+    return {expert_recipe(s).dispatcher};
+  if (flex != FlexDispatcher::both) return {Dispatcher::deepep};
+  if (s.plan.is_auto("dispatcher")) return {Dispatcher::hybridep, Dispatcher::deepep};
+  return {Dispatcher::hybridep};
+}
+
+}  // namespace
+
 std::vector<ExpertRecipe> recipes_offered(const Scenario& s, int ep, int pp, int vpp) {
   const ExpertRecipe written = expert_recipe(s);
   if (s.model.experts == 0) return {{}};
   if (ep == 1) return {written};
-  const StackSpec& stack = s.training.stack;
-  ExpertRecipe recipe = written;
-  // One copy a rank is never slower than one a chosen expert.
-  const FlexDispatcher flex = stack.offers.flex_dispatcher;
-  if (!s.plan.dispatcher && flex != FlexDispatcher::none && runs_flex_dispatcher(s.cluster))
-    recipe.dispatcher = flex == FlexDispatcher::both ? Dispatcher::hybridep : Dispatcher::deepep;
-  if (!s.plan.dispatcher_multiprocessors && sends_once_a_rank(recipe.dispatcher)) {
-    recipe.multiprocessors =
-        std::max(recipe.multiprocessors, usual_multiprocessors(recipe.dispatcher));
-  }
-  // Shared experts during the exchange are never slower, but for a graph that they then leave.
+  const StackOffers& offers = s.training.stack.offers;
   const bool chooses = !s.plan.shared_expert_overlap;
-  if (chooses && stack.offers.shared_overlap && s.model.shared_experts > 0 && !recipe.overlap &&
-      recipe.dispatcher != Dispatcher::allgather && !s.training.overlap.graph_router)
-    recipe.shared_overlap = true;
-  std::vector<ExpertRecipe> recipes{recipe};
-  if (s.plan.is_auto("dispatcher") && recipe.dispatcher == Dispatcher::hybridep) {
-    Scenario other = s;
-    other.plan.dispatcher = Dispatcher::deepep;
-    for (const ExpertRecipe& one : recipes_offered(other, ep, pp, vpp)) recipes.push_back(one);
+  std::vector<ExpertRecipe> recipes;
+  for (const Dispatcher dispatcher : dispatchers_offered(s)) {
+    ExpertRecipe recipe = written;
+    recipe.dispatcher = dispatcher;
+    if (!s.plan.dispatcher_multiprocessors && sends_once_a_rank(dispatcher))
+      recipe.multiprocessors = std::max(recipe.multiprocessors, usual_multiprocessors(dispatcher));
+    const bool gathers = dispatcher == Dispatcher::allgather;
+    // Shared experts during the exchange are never slower, but for a graph that they then leave.
+    if (chooses && offers.shared_overlap && s.model.shared_experts > 0 && !recipe.overlap &&
+        !gathers && !s.training.overlap.graph_router)
+      recipe.shared_overlap = true;
+    recipes.push_back(recipe);
+    // In a pipeline the two micro-batches are of different chunks (Megatron-LM, arguments.py). What
+    // hides the exchange is another micro-batch or the shared experts (transformer_config.py).
+    const bool overlaps = offers.expert_overlap && !s.plan.expert_overlap && !gathers &&
+                          (chooses || !recipe.shared_overlap) && (pp == 1 || vpp > 1);
+    if (!overlaps) continue;
+    recipe.overlap = true;
+    if (chooses) recipe.shared_overlap = written.shared_overlap;
+    recipe.delayed_weight_gradient = s.plan.delayed_weight_gradient.value_or(true);
+    recipes.push_back(recipe);
   }
-  // In a pipeline the two micro-batches are of different chunks (Megatron-LM, arguments.py). What
-  // hides the exchange is either another micro-batch or the shared experts (transformer_config.py).
-  const bool overlaps = stack.offers.expert_overlap && !s.plan.expert_overlap &&
-                        recipe.dispatcher != Dispatcher::allgather &&
-                        (chooses || !recipe.shared_overlap) && (pp == 1 || vpp > 1);
-  if (!overlaps) return recipes;
-  recipe.overlap = true;
-  if (chooses) recipe.shared_overlap = written.shared_overlap;
-  recipe.delayed_weight_gradient = s.plan.delayed_weight_gradient.value_or(true);
-  recipes.push_back(recipe);
   return recipes;
 }
 

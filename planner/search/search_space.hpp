@@ -95,7 +95,8 @@ std::vector<costmodel::ContextExchange> exchanges_offered(const costmodel::Scena
 std::vector<ExpertSizes> expert_sizes_offered(const costmodel::Scenario& scenario, std::int64_t tp);
 
 // The ways that the scenario and its stack leave for a plan of these sizes to move tokens to their
-// experts: the dispatcher that sends least, with and without the exchange beside computation.
+// experts: the dispatcher that sends least (where asked, each of two), with and without the
+// exchange beside computation.
 std::vector<costmodel::ExpertRecipe> recipes_offered(const costmodel::Scenario& scenario, int ep,
                                                      int pp, int vpp);
 
