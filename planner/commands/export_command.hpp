@@ -7,11 +7,11 @@ namespace planner {
 
 // Throws costmodel::ConfigError for bad input.
 CommandResult export_command(const Session& session);
+// The same of a scenario of serving.
+CommandResult export_serving(const Session& session);
 // Where no target that a scenario's stack runs has words for a plan: that, and why of the first;
 // else empty.
 std::vector<std::string> export_notes(const costmodel::Scenario& scenario,
                                       const costmodel::ParallelPlan& plan);
-// The same of a scenario of serving.
-CommandResult export_serving(const Session& session);
 
 }  // namespace planner
