@@ -25,6 +25,7 @@
 #include "runtime/ranks/mpi_transport.hpp"
 #include "tests/runtime/support/stalls.hpp"
 #include "tests/runtime/support/with_overhead.hpp"
+#include "tests/sanitized.hpp"
 
 using namespace runtime;
 using costmodel::CollectiveKind;
@@ -230,10 +231,14 @@ void time_all_reduce(Transport& transport) {
     std::cout << "all-reduce of 4 MB: " << reduced << " s, messages alone " << sent << " s\n";
 }
 
+// What the bubble may differ by; with a sanitizer, whose own work is in that of the tasks, as much
+// as the makespan.
+constexpr double most_points = sanitized ? 0.03 : 0.01;
+
 struct Compared {
   double error, points;
   double stalled;  // share of the time in which the machine stood still
-  bool within() const { return std::abs(error) <= 0.03 && std::abs(points) <= 0.01; }
+  bool within() const { return std::abs(error) <= 0.03 && std::abs(points) <= most_points; }
 };
 
 Compared emulate_once(Transport& transport, int micro_batches) {
@@ -264,7 +269,8 @@ Compared emulate_once(Transport& transport, int micro_batches) {
 // Makespan and bubble of a pipeline as predicted, in a run in which the machine did not stand
 // still. All ranks know the same figures, so that they stop together.
 void emulate(Transport& transport) {
-  constexpr double quiet = 0.03;
+  // A machine that stands still for a share of the makespan moves the bubble by as much.
+  constexpr double quiet = most_points;
   Compared best{1e9, 1e9, 1};
   for (int attempt = 0; attempt < 6; ++attempt) {
     const Compared now = emulate_once(transport, 32);
