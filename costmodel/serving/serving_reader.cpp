@@ -295,9 +295,10 @@ ServingScenario load_serving(const std::string& file, const ConfigPath& path,
 
 std::string sizes_fault(const ServingSizes& sizes, const ModelSpec& model,
                         const ClusterSpec& cluster) {
-  if (model.common_heads() % sizes.tp != 0)
+  if (model.common_heads() % sizes.tp != 0) {
     return fmt::format("{} attention heads are not divisible by tp {}", model.heads_text(),
                        sizes.tp);
+  }
   const bool dense = model.moe_layers(0, model.layers) < model.layers;
   if (dense && model.ffn_hidden % sizes.tp != 0)
     return fmt::format("MLPs of {} columns are not divisible by tp {}", model.ffn_hidden, sizes.tp);
