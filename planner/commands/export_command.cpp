@@ -194,9 +194,7 @@ std::vector<std::string> export_notes(const Scenario& s, const ParallelPlan& pla
     const std::string refusal = refusal_of(target, s, plan, "");
     if (refusal.empty()) return {};
     refusals.push_back(
-        fmt::format("note: export --to {} does not write this plan: {}; where sizes are open it "
-                    "takes the next that it writes",
-                    target.name, refusal));
+        fmt::format("note: export --to {} does not write this plan: {}", target.name, refusal));
   }
   if (refusals.size() > 1) refusals.resize(1);
   return refusals;
