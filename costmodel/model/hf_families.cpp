@@ -543,7 +543,8 @@ constexpr HfFamily families[] = {
       "top_k=moe_top_k|num_experts_per_tok expert_ffn_hidden=moe_intermediate_size "
       "router_score=moe_router_activation:softmax router_bias=use_moe_router_bias:true "
       "router_scaling=moe_router_scaling_factor:1.0 head_gate=use_head_wise_attn_gate:false "
-      "sliding_window=sliding_window? mtp_layers=num_nextn_predict_layers use_moe use_qk_norm "
+      "sliding_window=sliding_window? attention_pattern=layer_types:F "
+      "mtp_layers=num_nextn_predict_layers use_moe use_qk_norm "
       "moe_every_n_layer moe_layer_offset norm_expert_weight need_fp32_gate use_rope_layers "
       "yarn_only_types att_impl_type max_seq_len swiglu_limits swiglu_limits_shared"},
      hf_step3p5},

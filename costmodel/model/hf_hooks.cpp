@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <utility>
 
 #include "costmodel/base/escape.hpp"
 #include "costmodel/model/hf_rows.hpp"
@@ -456,24 +455,11 @@ void hf_mimo_v2(HfTranslation& file) {
     file.put("window_kv_heads", kv_heads, "swa_num_key_value_heads");
 }
 
-// stepfun-ai/Step-3.5-Flash, modeling_step3p5.py: layer_types goes on over the layers that predict
-// further tokens, moe_layers_enum names the layers with experts (without it, all but the first),
-// and attention_other_setting has the heads of those with a window.
+// stepfun-ai/Step-3.5-Flash, modeling_step3p5.py: moe_layers_enum names the layers with experts
+// (without it, all but the first), and attention_other_setting has the heads of those with a
+// window.
 void hf_step3p5(HfTranslation& file) {
   const std::int64_t layers = file.number("layers");
-  std::string letters;
-  if (const Value* const types = file.reader_.optional("layer_types")) {
-    for (const Value& type : types->items)
-      letters += read_text(type, "layer_types") == "sliding_attention" ? 'S' : 'F';
-  }
-  if (std::cmp_less(letters.size(), layers)) {
-    file.refuse(
-        "layer_types",
-        fmt::format("layer_types names {} layers, num_hidden_layers is {}", letters.size(), layers),
-        "name every layer");
-  }
-  letters.resize(static_cast<std::size_t>(layers));
-  file.put_pattern(letters, "layer_types");
   const char* const sparse = "moe_layers_enum";
   const std::string listed = file.reader_.text(sparse).value_or("");
   const Value first = scalar_value(listed.empty() ? "1" : listed.substr(0, listed.find(',')));

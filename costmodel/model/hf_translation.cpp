@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <utility>
 
 #include "costmodel/base/escape.hpp"
 #include "costmodel/config/synonyms.hpp"
@@ -344,7 +345,12 @@ void HfTranslation::pattern(const Row& row) {
     // transformers 5.8 calls every mixer that is no attention linear_attention.
     if (lightning || scans) std::ranges::replace(letters, 'D', lightning ? 'L' : 'M');
     const std::int64_t layers = number("layers");
-    if (static_cast<std::int64_t>(letters.size()) != layers) {
+    // It may go on over the layers that predict further tokens (vLLM, Step3p5Config).
+    const std::int64_t further =
+        reader_.integer("num_nextn_predict_layers", {0, hf_counts.most}).value_or(0);
+    if (further > 0 && std::cmp_equal(letters.size(), layers + further))
+      letters.resize(static_cast<std::size_t>(layers));
+    if (!std::cmp_equal(letters.size(), layers)) {
       refuse("layer_types",
              fmt::format("layer_types names {} layers, num_hidden_layers is {}", letters.size(),
                          layers),
