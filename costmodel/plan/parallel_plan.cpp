@@ -491,32 +491,6 @@ void check_stack(const ParallelPlan& p, const TrainingSpec& training, Rules& rul
       [] { return std::string("set vpp: 1, pp > 2, or training.overlap.pp_overlap: true"); });
 }
 
-// What Megatron-LM's exchange of experts goes with (transformer_config.py,
-// overlap_moe_expert_parallel_comm and moe_shared_expert_overlap): in a pipeline the two
-// micro-batches are of different chunks.
-void check_overlapped_exchange(const ParallelPlan& p, const StackSpec& stack, Rules& rules) {
-  const ExpertRecipe& recipe = p.experts;
-  if (stack.lineage != "megatron") return;
-  const bool gathered = recipe.dispatcher == Dispatcher::allgather;
-  const char* const key = recipe.overlap ? "expert_overlap" : "shared_expert_overlap";
-  rules.require(
-      !gathered || !(recipe.overlap || recipe.shared_overlap), key,
-      [] { return std::string("dispatcher allgather does not overlap with computation"); },
-      [key] { return fmt::format("set {}: false, or dispatcher: alltoall", key); });
-  if (!recipe.overlap) return;
-  rules.require(
-      p.ep > 1, "expert_overlap", [] { return std::string("expert_overlap needs ep above 1"); },
-      [] { return std::string("set ep above 1, or expert_overlap: false"); });
-  rules.require(
-      p.pp == 1 || p.vpp > 1, "expert_overlap",
-      [] { return std::string("expert_overlap in a pipeline needs virtual stages"); },
-      [] { return std::string("set vpp above 1, or expert_overlap: false"); });
-  rules.require(
-      p.recompute.granularity != Recomputation::full, "expert_overlap",
-      [] { return std::string("expert_overlap does not go with full recomputation"); },
-      [] { return std::string("set recompute: selective or none, or expert_overlap: false"); });
-}
-
 // What the exchange of experts takes of the devices.
 void check_dispatcher(const ParallelPlan& p, const ClusterSpec& cluster, Rules& rules) {
   const ExpertRecipe& recipe = p.experts;
@@ -597,7 +571,7 @@ void check_all(const ParallelPlan& p, const ModelSpec& model, const ClusterSpec&
   check_batch(p, training, rules);
   check_stages(p, model, training, rules);
   check_recompute(p, model, rules);
-  check_overlapped_exchange(p, training.stack, rules);
+  if (training.stack.lineage == "megatron") check_overlapped_exchange(p, rules);
   check_stack(p, training, rules);
 }
 
@@ -607,6 +581,12 @@ std::vector<Violation> violations(const ParallelPlan& plan, const ModelSpec& mod
                                   const ClusterSpec& cluster, const TrainingSpec& training) {
   Rules rules(true);
   check_all(plan, model, cluster, training, rules);
+  return rules.found;
+}
+
+std::vector<Violation> overlap_violations(const ParallelPlan& plan) {
+  Rules rules(true);
+  check_overlapped_exchange(plan, rules);
   return rules.found;
 }
 

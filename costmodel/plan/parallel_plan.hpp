@@ -179,6 +179,9 @@ struct Violation {
 // the plan is valid. Never throws.
 std::vector<Violation> violations(const ParallelPlan& plan, const ModelSpec& model,
                                   const ClusterSpec& cluster, const TrainingSpec& training);
+// Those of Megatron-LM for an exchange of experts that overlaps with computation; among the above
+// for stacks of its lineage.
+std::vector<Violation> overlap_violations(const ParallelPlan& plan);
 
 // The same check without messages, for the search.
 bool is_valid(const ParallelPlan& plan, const ModelSpec& model, const ClusterSpec& cluster,

@@ -311,4 +311,27 @@ void check_experts(const ParallelPlan& p, const ModelSpec& model, Rules& rules) 
       [] { return std::string("set sequence_parallel: true"); });
 }
 
+// transformer_config.py, overlap_moe_expert_parallel_comm and moe_shared_expert_overlap: in a
+// pipeline the two micro-batches are of different chunks.
+void check_overlapped_exchange(const ParallelPlan& p, Rules& rules) {
+  const ExpertRecipe& recipe = p.experts;
+  const char* const key = recipe.overlap ? "expert_overlap" : "shared_expert_overlap";
+  rules.require(
+      recipe.dispatcher != Dispatcher::allgather || !(recipe.overlap || recipe.shared_overlap), key,
+      [] { return std::string("dispatcher allgather does not overlap with computation"); },
+      [key] { return fmt::format("set {}: false, or dispatcher: alltoall", key); });
+  if (!recipe.overlap) return;
+  rules.require(
+      p.ep > 1, "expert_overlap", [] { return std::string("expert_overlap needs ep above 1"); },
+      [] { return std::string("set ep above 1, or expert_overlap: false"); });
+  rules.require(
+      p.pp == 1 || p.vpp > 1, "expert_overlap",
+      [] { return std::string("expert_overlap in a pipeline needs virtual stages"); },
+      [] { return std::string("set vpp above 1, or expert_overlap: false"); });
+  rules.require(
+      p.recompute.granularity != Recomputation::full, "expert_overlap",
+      [] { return std::string("expert_overlap does not go with full recomputation"); },
+      [] { return std::string("set recompute: selective or none, or expert_overlap: false"); });
+}
+
 }  // namespace costmodel

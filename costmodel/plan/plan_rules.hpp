@@ -44,6 +44,7 @@ void check_context(const ParallelPlan& plan, const ModelSpec& model, const Train
                    Rules& rules);
 void check_context_offered(const ParallelPlan& plan, const StackSpec& stack, Rules& rules);
 void check_experts(const ParallelPlan& plan, const ModelSpec& model, Rules& rules);
+void check_overlapped_exchange(const ParallelPlan& plan, Rules& rules);
 // Hybrid sharding: what groups, shards and the optimizer ask of each other.
 void check_hybrid(const ParallelPlan& plan, const ModelSpec& model, const TrainingSpec& training,
                   Rules& rules);

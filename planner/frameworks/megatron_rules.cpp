@@ -134,12 +134,10 @@ void check_context(const Scenario& s, const ParallelPlan& p, Rules& rules) {
 void check_exchange(const Scenario& s, const ParallelPlan& p, Rules& rules) {
   using costmodel::RecomputeModule;
   const ExpertRecipe& e = p.experts;
-  const bool gathered = e.dispatcher == Dispatcher::allgather;
   rules.require(e.dispatcher != Dispatcher::deepep || p.ep * p.etp > 1, "dispatcher",
                 "Megatron-LM: DeepEP needs experts on several ranks", "set dispatcher: alltoall");
-  rules.require(!e.shared_overlap || !gathered, "shared_expert_overlap",
-                "Megatron-LM: --moe-shared-expert-overlap works with alltoall, deepep and hybridep",
-                "set dispatcher: alltoall");
+  for (const Violation& rule : costmodel::overlap_violations(p))
+    rules.require(false, rule.key, "Megatron-LM: " + rule.reason, rule.remedy);
   const bool shared_again = (p.recompute.modules & bit_of(RecomputeModule::shared_experts)) != 0;
   rules.require(!e.shared_overlap || !shared_again, "shared_expert_overlap",
                 "Megatron-LM: recomputed shared experts do not go with --moe-shared-expert-overlap",
@@ -153,15 +151,9 @@ void check_exchange(const Scenario& s, const ParallelPlan& p, Rules& rules) {
   const auto& r = p.recompute;
   const bool again =
       r.granularity == Recomputation::selective && (r.modules & bit_of(RecomputeModule::moe)) != 0;
-  require(p.ep > 1, "needs expert parallelism", "set expert_overlap: false, or ep above 1");
-  require(p.pp == 1 || p.vpp > 1, "needs virtual stages in a pipeline",
-          "set vpp above 1, or expert_overlap: false");
-  require(r.granularity != Recomputation::full, "does not go with full recomputation",
-          "set recompute: selective or none");
   require(!again, "does not go with recomputed experts", "leave moe out of recompute.modules");
   require(!e.shared_overlap, "does not go with --moe-shared-expert-overlap",
           "set shared_expert_overlap: false");
-  require(!gathered, "works with alltoall, deepep and hybridep", "set dispatcher: alltoall");
   require(s.training.precision != Precision::fp32, "needs 16 bits", "set training.precision: bf16");
   require(!s.training.overlap.graph_mlp, "does not go with the graph scope mlp",
           "leave mlp out of overlap.cuda_graph");

@@ -348,7 +348,8 @@ TEST_CASE("exchanges of experts that Megatron-LM's validators refuse") {
     return refusal(s, plan);
   };
   CHECK(refused([](ParallelPlan&) {}) == "accepted");
-  CHECK(contains(refused([](ParallelPlan& p) { p.ep = 1; }), "needs expert parallelism"));
+  CHECK(contains(refused([](ParallelPlan& p) { p.ep = 1; }),
+                 "Megatron-LM: expert_overlap needs ep above 1"));
   CHECK(contains(refused([](ParallelPlan& p) { p.pp = 2, p.dp = 8; }), "needs virtual stages"));
   CHECK(contains(refused([](ParallelPlan& p) {
                    p.recompute = {Recomputation::full, 0};
@@ -369,7 +370,7 @@ TEST_CASE("exchanges of experts that Megatron-LM's validators refuse") {
   CHECK(contains(refused([](ParallelPlan& p) {
                    p.experts = {costmodel::Dispatcher::allgather, 0, false, false, true};
                  }),
-                 "--moe-shared-expert-overlap works with"));
+                 "Megatron-LM: dispatcher allgather does not overlap with computation"));
 }
 
 TEST_CASE("16-bit moments want Adam and a sharded optimizer") {
