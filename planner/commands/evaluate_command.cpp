@@ -40,7 +40,8 @@ CommandResult evaluate_command(const Session& session) {
   write_placement(session, s, plan);
   CommandResult result{.status = estimate.fits() ? 0 : no_answer};
   result.warnings = memory_warnings(estimate);
-  for (std::string& note : export_notes(s, plan)) result.warnings.push_back(std::move(note));
+  if (const std::string note = export_note(s, plan); !note.empty())
+    result.warnings.push_back("note: " + note);
   const PlanExtras extras = extras_of(session, s, estimate);
   const auto json = [&] { return with_extras(estimate_json(estimate, s), extras, s); };
   result.page = page_of(session, s, json, &plan);

@@ -186,18 +186,17 @@ CommandResult export_command(const Session& asked) {
   return result;
 }
 
-std::vector<std::string> export_notes(const Scenario& s, const ParallelPlan& plan) {
-  std::vector<std::string> refusals;
+std::string export_note(const Scenario& s, const ParallelPlan& plan) {
+  std::string first;
   for (const ExportTarget& target : export_targets()) {
     const std::string_view stack = target.stack.empty() ? usual_stack : target.stack;
     if (stack != s.training.stack.name) continue;
     const std::string refusal = refusal_of(target, s, plan, "");
-    if (refusal.empty()) return {};
-    refusals.push_back(
-        fmt::format("note: export --to {} does not write this plan: {}", target.name, refusal));
+    if (refusal.empty()) return "";
+    if (first.empty())
+      first = fmt::format("export --to {} does not write this plan: {}", target.name, refusal);
   }
-  if (refusals.size() > 1) refusals.resize(1);
-  return refusals;
+  return first;
 }
 
 CommandResult export_serving(const Session& session) {

@@ -11,7 +11,6 @@ CommandResult export_command(const Session& session);
 CommandResult export_serving(const Session& session);
 // Where no target that a scenario's stack runs has words for a plan: that, and why of the first;
 // else empty.
-std::vector<std::string> export_notes(const costmodel::Scenario& scenario,
-                                      const costmodel::ParallelPlan& plan);
+std::string export_note(const costmodel::Scenario& scenario, const costmodel::ParallelPlan& plan);
 
 }  // namespace planner

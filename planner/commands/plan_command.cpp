@@ -135,8 +135,8 @@ CommandResult plan_alike(const Session& session, const Scenario& s, const Stopwa
   }
   if (!all.found.plans.empty()) {
     CommandResult result = answered(session, s, all, extras, seconds, more);
-    for (std::string& note : export_notes(s, all.found.plans.front().plan))
-      result.warnings.push_back(std::move(note));
+    if (const std::string note = export_note(s, all.found.plans.front().plan); !note.empty())
+      result.warnings.push_back("note: " + note);
     if (interruption.came()) {
       interruption.tell(fmt::format("plan: {}: the search had ended; of what was asked for beside "
                                     "it a part is reported",

@@ -51,20 +51,19 @@ TEST_CASE("a plan in DeepSpeed's words, as script and as JSON") {
 }
 
 TEST_CASE("a plan that no export of its stack writes is noted, with the reason") {
-  const auto notes = [](const char* stack, const std::string& plan) {
+  const auto note = [](const char* stack, const std::string& plan) {
     const auto s = scenarios::read(fmt::format(
         "model: llama-3.1-8b\ncluster: {{base: dgx-h100, devices: 8}}\ntraining: {{global_batch: "
         "8, sequence: 8192, precision: bf16, stack: {}}}\nplan: {{{}}}\n",
         stack, plan));
-    return planner::export_notes(s, costmodel::resolve_plan(s));
+    return planner::export_note(s, costmodel::resolve_plan(s));
   };
-  CHECK(notes("torchtitan", "dp: 8, zero: 3").empty());
-  const auto refused = notes("torchtitan", "cp: 2, cp_comm: a2a, dp: 4, zero: 3");
-  REQUIRE(refused.size() == 1);
-  CHECK(refused.front().starts_with(
-      "note: export --to torchtitan does not write this plan: torchtitan 0.2.2: "));
-  CHECK(notes("megatron-core-2026", "tp: 2, dp: 4, zero: 0, offload: optimizer").size() == 1);
-  CHECK(notes("megatron-2021", "tp: 2, dp: 4").empty());  // no target writes for it
+  CHECK(note("torchtitan", "dp: 8, zero: 3") == "");
+  CHECK(note("torchtitan", "cp: 2, cp_comm: a2a, dp: 4, zero: 3")
+            .starts_with("export --to torchtitan does not write this plan: torchtitan 0.2.2: "));
+  CHECK(note("megatron-core-2026", "tp: 2, dp: 4, zero: 0, offload: optimizer")
+            .starts_with("export --to megatron does not write this plan: Megatron-LM: "));
+  CHECK(note("megatron-2021", "tp: 2, dp: 4") == "");  // no target writes for it
 }
 
 TEST_CASE("torchtitan's settings as JSON are words, not words in quotes") {
