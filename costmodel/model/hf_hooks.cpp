@@ -462,7 +462,8 @@ void hf_step3p5(HfTranslation& file) {
   const std::int64_t layers = file.number("layers");
   const char* const sparse = "moe_layers_enum";
   const std::string listed = file.reader_.text(sparse).value_or("");
-  const Value first = scalar_value(listed.empty() ? "1" : listed.substr(0, listed.find(',')));
+  const Value first = scalar_value(listed.empty() ? "1" : listed.substr(0, listed.find(',')),
+                                   file.reader_.mark_of(sparse));
   std::int64_t next = read_integer(first, sparse, {0, layers - 1});
   file.put("first_dense_layers", next, sparse);
   std::string all;

@@ -142,7 +142,8 @@ void read_windowed(MapReader& reader, ModelSpec& model) {
   read_part(reader, ModelPart::windowed, model);
   if (!model.windows_differ()) return;
   if (!has(model, Mixer::window)) {
-    throw ConfigError(reader.mark_of("attention_pattern"),
+    throw ConfigError(reader.mark_of_any({"window_heads", "window_kv_heads", "window_head_dim",
+                                          "window_sinks", "keys_as_values"}),
                       "window_heads, window_kv_heads, window_head_dim, window_sinks and "
                       "keys_as_values are of a model in which some layers have a window",
                       "write S for these layers, or leave the keys out");

@@ -200,6 +200,8 @@ TEST_CASE("Step 3.5: layers with a window have more heads, and every head has a 
   CHECK(stage_weights(i.model, WeightFormat::bf16, {}, {0, 45, true, true}).value ==
         doctest::Approx(2 * 196'956'118'272.0));
   CHECK(contains(sizes_fault({.tp = 64}, i.model, ClusterSpec{}), "64 and 96 attention heads"));
+  CHECK(contains(fault(with(text, "\"3,4,5,", "\"three,4,5,")),
+                 ": moe_layers_enum: 'three' is not "));
   CHECK(contains(fault(with(text, "\"3,4,5,", "\"3,5,")), "a dense layer follows one of experts"));
   CHECK(contains(fault(with(text, "\"num_hidden_layers\": 45", "\"num_hidden_layers\": 49")),
                  "layer_types names 48 layers, num_hidden_layers is 49"));
